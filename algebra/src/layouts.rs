@@ -198,8 +198,11 @@ pub fn pair(from: &ArrayShape, to: &ArrayShape, permutation: Option<&[usize]>) -
     Ok(Pair { from_extents, to_extents, reindex })
 }
 
-/// Checks that `permutation` permutes the dimensions of A, and that B has as many.
-fn check_permutation(permutation: &[usize], from: usize, to: usize) -> Result<(), String> {
+/// Checks that `permutation` permutes the dimensions of A, of which there are `from`, and that B has as many.
+///
+/// # Errors
+/// The reason why it does not, as a sentence.
+pub fn check_permutation(permutation: &[usize], from: usize, to: usize) -> Result<(), String> {
     let mut sorted = permutation.to_vec();
     sorted.sort_unstable();
     if sorted != (0..from).collect::<Vec<_>>() {

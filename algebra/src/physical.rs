@@ -2,7 +2,7 @@
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{BinaryOp, Bindings, Diagnostic, EvalError, Expr, IndexMap, ScalarError, ScalarType, Var};
 
 use super::bits::{bits_as_arithmetic, bits_limit};
 use super::cases::cases;
@@ -89,7 +89,9 @@ fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<Physical
         let ty = output.dtype().scalar;
         let no_fit = || {
             let message = format!("the extent of axis {axis}, `{output}`, does not fit the index type {ty}");
-            Diagnostic::error("extent-overflow", None, message)
+            let largest = ty.integer_range().map_or(0, |(_, largest)| largest);
+            let help = format!("an extent of the type {ty} is at most {largest}: use smaller factors or extents");
+            Diagnostic::error("extent-overflow", None, message).with_help(help)
         };
         shape.extents.push(Simplifier::new(&ranges).emit(&extent, ty).ok_or_else(no_fit)?);
         if !exact {
@@ -257,8 +259,19 @@ fn constant_extremes(output: &Expr, used: &[(Var, Expr)]) -> Result<Option<(Atta
     let constant = |(var, extent): &(Var, Expr)| Some((var.clone(), extent.as_const_int()?));
     let constant: Option<Vec<(Var, i128)>> = used.iter().map(constant).collect();
     let Some(constant) = constant.filter(|_| output.vars().len() == used.len()) else { return Ok(None) };
-    extremes(output, &constant)
-        .map_err(|error| NoExtent::Other(Diagnostic::error("index-undefined", None, error.to_string())))
+    extremes(output, &constant).map_err(|error| NoExtent::Other(undefined(&error)))
+}
+
+/// The error of an index that has no value at some point.
+fn undefined(error: &EvalError) -> Diagnostic {
+    let fault = Diagnostic::error("index-undefined", None, error.to_string());
+    let EvalError::Scalar { source, .. } = error else { return fault };
+    match source {
+        ScalarError::DivisionByZero => fault.with_help("a divisor is different from 0 for every index"),
+        ScalarError::ShiftAmount(_) => fault.with_help("an amount is at least 0 and below the bits of the type"),
+        ScalarError::Overflow => fault.with_help("use smaller factors or extents"),
+        ScalarError::Type => fault,
+    }
 }
 
 /// Whether a sum reaches the bounds that its atoms' bounds add up to: no variable is in two atoms, and each atom

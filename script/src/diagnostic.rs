@@ -61,11 +61,14 @@ pub struct DiagnosticRenderer {
     pub color: bool,
     /// The width of the terminal, in columns.
     pub width: usize,
+    /// Whether messages are wrapped at the width. Those that go to a file or a pipe are not, because tools read them line
+    /// by line.
+    pub is_wrapped: bool,
 }
 
 impl DiagnosticRenderer {
-    /// Without colours, 100 columns wide.
-    pub const PLAIN: Self = Self { color: false, width: 100 };
+    /// Without colours, with excerpts 100 columns wide.
+    pub const PLAIN: Self = Self { color: false, width: 100, is_wrapped: false };
 
     /// Renders a diagnostic with the excerpts that its labels point at. The text ends with a newline.
     pub fn render(self, source: &Source, diagnostic: &Diagnostic) -> String {
@@ -73,14 +76,19 @@ impl DiagnosticRenderer {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let title = level.primary_title(shortened(&diagnostic.message)).id(diagnostic.code);
+        let name = if matches!(diagnostic.severity, Severity::Error) { "error" } else { "warning" };
+        let message = self.wrapped(&shortened(&diagnostic.message), name.len() + diagnostic.code.len() + 4);
+        let title = level.primary_title(message).id(diagnostic.code);
         let mut group = if diagnostic.labels.is_empty() {
             Group::with_title(title).element(annotate_snippets::Origin::path(source.name.as_str()))
         } else {
             title.element(snippet(source, diagnostic))
         };
         if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(shortened(help)));
+            // In front of it are the numbers of the lines, and ` = help: `.
+            let used = diagnostic.labels.iter().map(|label| source.region(label.span).end_line).max().unwrap_or(1);
+            let indent = used.to_string().len() + " = help: ".len();
+            group = group.element(Level::HELP.message(self.wrapped(&shortened(help), indent)));
         }
         let renderer = if self.color { Renderer::styled() } else { Renderer::plain() };
         let mut text = renderer.term_width(self.width).render(&[group]);
@@ -90,6 +98,15 @@ impl DiagnosticRenderer {
 }
 
 impl DiagnosticRenderer {
+    /// The lines of a message that begins `indent` columns from the left.
+    fn wrapped(self, message: &str, indent: usize) -> String {
+        if !self.is_wrapped {
+            return message.to_owned();
+        }
+        let lines = message.lines().flat_map(|line| wrapped(line, indent, indent, self.width));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
     /// Renders the place of a span: the name of the source, the line and column, and the first line of the span,
     /// underlined. The text ends with a newline.
     pub fn excerpt(self, source: &Source, span: Span) -> String {
@@ -114,6 +131,77 @@ fn snippet<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Snippet<'a, an
         snippet = snippet.annotation(annotation);
     }
     snippet
+}
+
+/// The fewest columns for words beside an indent. A narrower terminal breaks the lines itself.
+const MIN_COLUMNS: usize = 12;
+
+/// Returns the words of a text on lines that end before column `width`, if the first line begins at column `first` and
+/// all others at `indent`. A part in parentheses is not broken if it fits on a line of its own.
+///
+/// ```
+/// use tilewright_script::diagnostic::wrapped;
+/// assert_eq!(wrapped("agree (seed 0, Z3 5.4.0) and more", 2, 4, 24), ["agree", "(seed 0, Z3 5.4.0)", "and more"]);
+/// ```
+pub fn wrapped(text: &str, first: usize, indent: usize, width: usize) -> Vec<String> {
+    let room = |indent: usize| width.saturating_sub(indent).max(MIN_COLUMNS);
+    let mut lines: Vec<String> = Vec::new();
+    for word in unbroken(text, room(indent)) {
+        let room = room(if lines.len() > 1 { indent } else { first });
+        match lines.last_mut() {
+            Some(last) if columns(last) + 1 + columns(word) <= room => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Returns the number of columns that a text takes: that of its characters, without the codes of colours.
+pub fn columns(text: &str) -> usize {
+    let (mut count, mut is_code) = (0, false);
+    for c in text.chars() {
+        match c {
+            '\u{1b}' => is_code = true,
+            'm' if is_code => is_code = false,
+            _ => count += usize::from(!is_code),
+        }
+    }
+    count
+}
+
+/// Splits a text at its blanks, except those in parentheses that take at most `most` columns together.
+fn unbroken(text: &str, most: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        let word_end = rest.find(' ').unwrap_or(rest.len());
+        let group_end = if rest.starts_with('(') { end_of_group(rest) } else { None };
+        let end = group_end.filter(|&end| end > word_end && columns(&rest[..end]) <= most).unwrap_or(word_end);
+        parts.push(&rest[..end]);
+        match rest.get(end + 1..) {
+            Some(after) => rest = after,
+            None => return parts,
+        }
+    }
+}
+
+/// Returns where the word ends that closes the parenthesis at the start of a text.
+fn end_of_group(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(text[at..].find(' ').map_or(text.len(), |blank| at + blank));
+        }
+    }
+    None
 }
 
 /// Returns a message of at most about 2000 bytes. The middle of a longer one, which usually repeats a long word of
@@ -179,8 +267,34 @@ mod tests {
         assert!(text.contains("^^^^"), "{text}");
         assert!(text.contains("help: define it first"), "{text}");
         assert!(!text.contains('\u{1b}'));
-        let styled = DiagnosticRenderer { color: true, width: 100 }.render(&source(), &diagnostic);
+        let styled = DiagnosticRenderer { color: true, ..DiagnosticRenderer::PLAIN }.render(&source(), &diagnostic);
         assert!(styled.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn words_go_to_the_next_line_and_none_is_lost() {
+        let text = "bounds 7, flatten 3, injective 3, iteration 8, overflow 5, simulation 6, tight 3";
+        let lines = wrapped(text, 49, 49, 100);
+        assert!(lines.iter().all(|line| 49 + line.len() <= 100));
+        assert_eq!(lines.join(" "), text);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(wrapped(text, 49, 49, 200).len(), 1);
+        assert_eq!(wrapped(text, 90, 90, 60).join(" "), text);
+        for text in ["", " ", "a  (b", "a (b) c)", "( ( ) é ) x", "(((", "a (b (c d) e), f"] {
+            for width in 0..30 {
+                assert_eq!(wrapped(text, 0, 2, width).join(" "), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_is_wrapped_on_a_terminal() {
+        let diagnostic = Diagnostic::error("x", Some(Span::new(12, 16)), "word ".repeat(20).trim())
+            .with_help("help ".repeat(20).trim());
+        let narrow = DiagnosticRenderer { width: 40, is_wrapped: true, ..DiagnosticRenderer::PLAIN };
+        let text = narrow.render(&source(), &diagnostic);
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(DiagnosticRenderer::PLAIN.render(&source(), &diagnostic).lines().any(|line| line.len() > 100));
     }
 
     #[test]

@@ -13,9 +13,9 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
-use tilewright_ir::{BinaryOp, Bindings, DataType, Diagnostic, Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{BinaryOp, Bindings, DataType, Diagnostic, Expr, IndexMap, ScalarType, Span, Var};
 
-use crate::source::parse_expression;
+use crate::source::{parse_expression, span};
 use crate::tvmscript::reader::{Binding, Reader, SEPARATOR, sequence};
 
 /// Symbolic extents by name. A name always denotes the same variable.
@@ -58,6 +58,16 @@ pub fn read_index_map(text: &str, shape: Option<&[Expr]>, symbols: &mut Symbols)
     map.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
+/// Returns the place of each output of an index map in its text. Returns `None` if the text is not a lambda, or if one
+/// part of it stands for several outputs, such as `*indices`.
+pub fn output_spans(text: &str) -> Option<Vec<Span>> {
+    let ast::Expr::Lambda(lambda) = parse_expression(text).ok()? else { return None };
+    let parts = sequence(&lambda.body).unwrap_or(std::slice::from_ref(&lambda.body));
+    let is_several = |part: &ast::Expr| matches!(part, ast::Expr::Starred(_)) || sequence(part).is_some();
+    let outputs: Vec<_> = parts.iter().filter(|part| !is_separator(part)).collect();
+    outputs.iter().all(|part| !is_several(part)).then(|| outputs.iter().map(|part| span(part.range())).collect())
+}
+
 /// Reads a shape such as `n,64,(c+3)//4`, with or without brackets. Names are symbolic extents.
 ///
 /// # Errors
@@ -65,7 +75,7 @@ pub fn read_index_map(text: &str, shape: Option<&[Expr]>, symbols: &mut Symbols)
 pub fn read_shape(text: &str, symbols: &mut Symbols) -> Result<Vec<Expr>, Vec<Diagnostic>> {
     let tree = parse_expression(text)?;
     let mut reader = Reader::for_indices(std::mem::take(symbols));
-    let shape = reader.extents(&tree);
+    let shape = reader.extents(&tree, text);
     *symbols = std::mem::take(&mut reader.symbols);
     shape.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
@@ -133,8 +143,8 @@ impl<'a> Reader<'a> {
         predicate
     }
 
-    /// Reads the extents of a shape: scalar integers that are not negative constants.
-    fn extents(&mut self, tree: &'a ast::Expr) -> Option<Vec<Expr>> {
+    /// Reads the extents of a shape, which `tree` is read from `text`: scalar integers that are not negative constants.
+    fn extents(&mut self, tree: &'a ast::Expr, text: &str) -> Option<Vec<Expr>> {
         let parts = sequence(tree).unwrap_or(std::slice::from_ref(tree));
         let shape = self.exprs(parts)?;
         for (extent, part) in shape.iter().zip(parts) {
@@ -145,7 +155,11 @@ impl<'a> Reader<'a> {
                         let help = "an extent counts the indices of an axis: 3 means the indices 0, 1 and 2";
                         (format!("the extent {value} is negative"), help)
                     }
-                    _ => (format!("`{extent}` is not an extent"), "extents are integers that are at least 0"),
+                    _ => {
+                        // As it is written: a float is printed in another way.
+                        let written = text.get(part.range().to_std_range()).unwrap_or_default();
+                        (format!("`{written}` is not an extent"), "extents are integers that are at least 0")
+                    }
                 };
                 return self.error("extent", part.range(), message, help);
             }

@@ -69,6 +69,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     candidates.filter(|(distance, _)| *distance <= limit).min().map(|(_, name)| name)
 }
 
+/// Returns the function of `known` that is meant by `word`: the [`nearest`] one, or the longest one of at least three
+/// letters that `word` begins with, such as `max` for `maximum`.
+pub fn nearest_function<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let begins = |name: &&str| name.len() >= 3 && word.starts_with(name) && *name != word;
+    nearest(word, known.clone()).or_else(|| known.into_iter().filter(begins).max_by_key(|name| name.len()))
+}
+
 /// Parses a text after checking its size and its nesting.
 fn parse(source: &str, mode: Mode) -> Result<Mod, Vec<Diagnostic>> {
     if source.len() > MAX_BYTES {
@@ -307,5 +314,8 @@ mod tests {
         assert_eq!(nearest("vectorised", ["serial", "vectorized"]), Some("vectorized"));
         assert_eq!(nearest("grd", ["serial", "grid"]), Some("grid"));
         assert_eq!(nearest("xyz", ["serial", "grid"]), None);
+        assert_eq!(nearest("maximum", ["max", "min"]), None);
+        assert_eq!(nearest_function("maximum", ["max", "min"]), Some("max"));
+        assert_eq!(nearest_function("xyz", ["max", "min"]), None);
     }
 }

@@ -6,7 +6,7 @@ use tilewright_ir::{Diagnostic, ElementType, Span, XlaShape};
 use crate::xla::{print_xla_shape, read_xla_shape};
 
 /// The largest number of dimensions for which a layout is read.
-const MAX_RANK: usize = 64;
+pub(crate) const MAX_RANK: usize = 64;
 
 /// Reads the layout of an array with `rank` dimensions in XLA's notation, braces included.
 ///

@@ -30,4 +30,4 @@ mod print;
 mod read;
 
 pub use print::print_xla_shape;
-pub use read::read_xla_shape;
+pub use read::{read_xla_shape, read_xla_tiles};

@@ -41,9 +41,14 @@ struct Line<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a Value>,
     #[serde(flatten)]
-    report: Option<T>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Fault>,
+    report: T,
+}
+
+/// What takes the place of a report.
+#[derive(Serialize)]
+struct ErrorLine<'a> {
+    id: Option<&'a Value>,
+    error: Fault,
 }
 
 /// The error object of a request that could not be answered.
@@ -51,8 +56,7 @@ struct Line<'a, T> {
 struct Fault {
     #[serde(flatten)]
     row: FaultRow,
-    /// The key of the request in whose text `start` and `end` are offsets.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The key whose value is wrong, in whose text `start` and `end` count.
     key: Option<String>,
 }
 
@@ -101,29 +105,28 @@ fn said<T: Serialize>(
 ) -> (String, ExitStatus) {
     let request = match line {
         Ok(bytes) => read(bytes),
-        Err(failure) => return refused(None, failure),
+        Err(failure) => return refused(&Request::new(), failure),
     };
     let request = match request {
         Ok(request) => request,
-        Err(failure) => return refused(None, &failure),
+        Err(failure) => return refused(&Request::new(), &failure),
     };
     let id = request.get("id");
     // A panic in one answer must not end the others.
     let answered = catch_unwind(AssertUnwindSafe(|| answer(&request)));
     let answered = answered.unwrap_or_else(|_| Err(Failure::Internal("this request made the program panic".into())));
     match answered {
-        Ok(report) => match serde_json::to_string(&Line { id, report: Some(report), error: None }) {
+        Ok(report) => match serde_json::to_string(&Line { id, report }) {
             Ok(text) => (text, ExitStatus::Success),
-            Err(error) => refused(id, &Failure::Internal(error.to_string())),
+            Err(error) => refused(&request, &Failure::Internal(error.to_string())),
         },
-        Err(failure) => refused(id, &failure),
+        Err(failure) => refused(&request, &failure),
     }
 }
 
-/// The line of a request that could not be answered.
-fn refused(id: Option<&Value>, failure: &Failure) -> (String, ExitStatus) {
-    let line = Line::<Request> { id, report: None, error: Some(fault(failure)) };
-    // Serialization of texts and numbers cannot fail.
+fn refused(request: &Request, failure: &Failure) -> (String, ExitStatus) {
+    let line = ErrorLine { id: request.get("id"), error: fault(request, failure) };
+    // Texts and numbers are written without fail.
     (serde_json::to_string(&line).unwrap_or_else(|_| "{}".to_owned()), failure.status())
 }
 
@@ -201,15 +204,17 @@ fn read(line: &[u8]) -> Result<Request, Failure> {
     }
 }
 
-/// The error object of a failure: its first diagnostic, and the key in whose text that lies.
-fn fault(failure: &Failure) -> Fault {
+fn fault(request: &Request, failure: &Failure) -> Fault {
     let plain = |message: &str| FaultRow::new(&Diagnostic::error("internal", None, message));
     match failure {
         Failure::Input { source, diagnostics } => {
             let row = diagnostics.first().map_or_else(|| plain("the request cannot be answered"), FaultRow::new);
+            // A source is named after the key that its text comes from.
             let name = source.name.trim_matches(['<', '>']);
-            let key = (row.start.is_some() && name != "batch").then(|| name.to_owned());
-            Fault { row, key }
+            let value = request.get(name);
+            // The text of a value that is no text, such as a list of extents, is not in the request.
+            let (start, end) = if value.is_some_and(Value::is_string) { (row.start, row.end) } else { (None, None) };
+            Fault { row: FaultRow { start, end, ..row }, key: value.map(|_| name.to_owned()) }
         }
         Failure::Trap { diagnostic, .. } => Fault { row: FaultRow::new(diagnostic), key: None },
         Failure::Internal(message) | Failure::Output(message) => Fault { row: plain(message), key: None },
@@ -231,7 +236,12 @@ pub fn only(request: &Request, known: &[&str]) -> Result<(), Failure> {
     }
 }
 
-/// The value of a flag; absent or null means false.
+/// The error of a value of the wrong kind.
+pub(super) fn bad_value(key: &str, message: String) -> Failure {
+    Failure::plain(format!("<{key}>"), "bad-request", message)
+}
+
+/// A flag: absent means no.
 ///
 /// # Errors
 /// The value is neither true nor false.
@@ -241,7 +251,7 @@ pub fn flag(request: &Request, key: &str) -> Result<bool, Failure> {
         Some(Value::Bool(value)) => Ok(*value),
         Some(other) => {
             let message = format!("`{key}` is true or false, not {}", short(other));
-            Err(Failure::plain("<batch>", "bad-request", message).with_help("such as true"))
+            Err(bad_value(key, message).with_help("such as true"))
         }
     }
 }
@@ -256,7 +266,7 @@ pub fn text(request: &Request, key: &str) -> Result<Option<String>, Failure> {
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => {
             let message = format!("`{key}` is a text, not {}", short(other));
-            Err(Failure::plain("<batch>", "bad-request", message).with_help("write it in quotes"))
+            Err(bad_value(key, message).with_help("write it in quotes"))
         }
     }
 }
@@ -268,7 +278,7 @@ pub fn text(request: &Request, key: &str) -> Result<Option<String>, Failure> {
 pub fn texts(request: &Request, key: &str) -> Result<Vec<String>, Failure> {
     let bad = |found: &Value| {
         let message = format!("`{key}` is a list of texts, not {}", short(found));
-        Failure::plain("<batch>", "bad-request", message).with_help("such as [\"c % 4 == 0\"]")
+        bad_value(key, message).with_help("such as [\"c % 4 == 0\"]")
     };
     match request.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -280,20 +290,20 @@ pub fn texts(request: &Request, key: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// The value of a key as a list of indices, each a list of integers, such as `[[2,3],[0,0]]`. Absent or null is empty.
+/// A list of indices, each a list of integers; absent means none. Each is returned as text, such as `1,2`.
 ///
 /// # Errors
-/// The value is not a list of lists of integers of 64 bits.
-pub fn points(request: &Request, key: &str) -> Result<Vec<Vec<i128>>, Failure> {
+/// It is something else.
+pub fn points(request: &Request, key: &str) -> Result<Vec<String>, Failure> {
     let bad = |found: &Value| {
         let message = format!("`{key}` is a list of lists of integers, not {}", short(found));
-        Failure::plain("<batch>", "bad-request", message).with_help("such as [[2,3],[0,0]]")
+        bad_value(key, message).with_help("such as [[2,3],[0,0]]")
     };
     let Some(found) = request.get(key).filter(|found| !found.is_null()) else { return Ok(Vec::new()) };
-    let number = |value: &Value| value.as_i64().map(i128::from).ok_or_else(|| bad(found));
+    let number = |value: &Value| value.as_i64().map(|number| number.to_string()).ok_or_else(|| bad(found));
     let point = |point: &Value| {
         let numbers = point.as_array().ok_or_else(|| bad(found))?;
-        numbers.iter().map(number).collect::<Result<Vec<_>, _>>()
+        Ok(numbers.iter().map(number).collect::<Result<Vec<_>, _>>()?.join(","))
     };
     found.as_array().ok_or_else(|| bad(found))?.iter().map(point).collect()
 }

@@ -10,10 +10,12 @@ use tilewright_script::{Source, print_xla_shape, read_xla_shape};
 use tilewright_verify::{Judge, PairClaim, Report, Verdict};
 
 use super::batch;
+use super::bitcast_slots as slots;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::layout::{array, plain};
 use super::options::Global;
+use super::point::span;
 use super::printer::Printer;
 use crate::layouts::{self, Pair};
 use crate::pipeline::outcome::Summary;
@@ -43,7 +45,7 @@ pub struct PairArgs {
     #[arg(value_name = "B", required_unless_present = "batch")]
     to: Option<String>,
     /// Dimension k of B is this dimension of A
-    #[arg(long, value_name = "1,0", value_delimiter = ',')]
+    #[arg(long, value_name = "1,0", value_delimiter = ',', value_parser = read_axis, allow_hyphen_values = true)]
     transpose: Option<Vec<usize>>,
     /// Answer many requests, one JSON object a line, such as {"from":"f32[3,5]{1,0}","to":"f32[5,3]{0,1}","transpose":[1,0]};
     /// `-` reads them from standard input
@@ -53,20 +55,16 @@ pub struct PairArgs {
 
 /// Two arrays and the correspondence of their elements.
 pub(super) struct Request {
-    /// Array A.
-    from: Side,
-    /// Array B.
-    to: Side,
-    /// Dimension k of B is this dimension of A. `None` if the indices correspond as they are, or by a reshape.
+    pub(super) from: Side,
+    pub(super) to: Side,
     pub(super) transpose: Option<Vec<usize>>,
     /// The correspondence as a map between logical indices.
     pub(super) pair: Pair,
 }
 
-/// One array: as it was read, for printing, and as an array with a layout.
-struct Side {
+pub(super) struct Side {
     shape: XlaShape,
-    array: ArrayShape,
+    pub(super) array: ArrayShape,
 }
 
 /// Prints whether the memory of A may be read as B.
@@ -107,7 +105,7 @@ pub(super) fn status(reports: &[Report], summary: Summary, global: &Global) -> E
 
 /// The report. `legal` stays open (null) unless the obligation is proved or refuted.
 fn answer(request: &Request, judge: &Judge) -> BitcastReport {
-    let report = judge.check_bitcast(&request.claim());
+    let report = slots::with_elements_of_a(judge.check_bitcast(&request.claim()), request);
     let legal = match report.verdict {
         Verdict::Proved => Some(true),
         Verdict::Refuted(_) => Some(false),
@@ -128,16 +126,16 @@ impl Request {
     /// Reads the two arrays of the command line.
     pub(super) fn from_args(args: &PairArgs) -> Result<Self, Failure> {
         let side = |text: &Option<String>, name: &str| Side::read(text.as_deref().unwrap_or_default(), name);
-        Self::new(side(&args.from, "<A>")?, side(&args.to, "<B>")?, args.transpose.clone())
+        Self::new(side(&args.from, "<A>")?, side(&args.to, "<B>")?, args.transpose.clone(), "<--transpose>")
     }
 
     /// Reads a request of a batch: `{"from":"f32[3,5]{1,0}","to":"f32[5,3]{0,1}","transpose":[1,0]}`.
     pub(super) fn from_json(request: &batch::Request) -> Result<Self, Failure> {
         batch::only(request, &["from", "to", "transpose"])?;
-        let bad = |message: String| Failure::plain("<batch>", "bad-request", message);
+        let bad = |key: &str, message: String| batch::bad_value(key, message);
         let side = |key: &str| match request.get(key).and_then(|text| text.as_str()) {
-            Some(text) => Side::read(text, "<batch>"),
-            None => Err(bad(format!("the request has no text `{key}`"))
+            Some(text) => Side::read(text, &format!("<{key}>")),
+            None => Err(bad(key, format!("the request has no text `{key}`"))
                 .with_help("such as {\"from\":\"f32[3,5]{1,0}\",\"to\":\"f32[5,3]{0,1}\",\"transpose\":[1,0]}")),
         };
         let axes = |value: &serde_json::Value| {
@@ -148,14 +146,20 @@ impl Request {
             None => None,
             Some(value) => {
                 let found = axes(value);
-                Some(found.ok_or_else(|| bad(format!("`transpose` is a list of dimensions, not {value}")))?)
+                let message = || format!("`transpose` is a list of dimensions, not {}", batch::short(value));
+                Some(found.ok_or_else(|| bad("transpose", message()).with_help("such as [1,0]"))?)
             }
         };
-        Self::new(side("from")?, side("to")?, transpose)
+        Self::new(side("from")?, side("to")?, transpose, "<transpose>")
     }
 
-    /// Pairs two arrays; fails if no correspondence of their elements is known.
-    fn new(from: Side, to: Side, transpose: Option<Vec<usize>>) -> Result<Self, Failure> {
+    /// A request whose parts fit together; `name` is that of the text of `transpose`.
+    fn new(from: Side, to: Side, transpose: Option<Vec<usize>>, name: &str) -> Result<Self, Failure> {
+        if let Some(axes) = &transpose {
+            let ranks = (from.array.dimensions().len(), to.array.dimensions().len());
+            layouts::check_permutation(axes, ranks.0, ranks.1)
+                .map_err(|message| not_a_transpose(axes, name, message))?;
+        }
         let pair = layouts::pair(&from.array, &to.array, transpose.as_deref());
         let pair = pair.map_err(|message| Failure::plain("<A and B>", "no-correspondence", message))?;
         Ok(Self { from, to, transpose, pair })
@@ -186,6 +190,19 @@ impl Request {
     pub(super) fn text_b(&self) -> String {
         print_xla_shape(&self.to.shape)
     }
+}
+
+/// The error of a transpose that is no permutation of the dimensions.
+fn not_a_transpose(axes: &[usize], name: &str, message: String) -> Failure {
+    let text = axes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let place = span(0..text.len());
+    let fault = Diagnostic::error("no-correspondence", Some(place), message)
+        .with_help("give each dimension of A once: dimension k of B is the k-th of them, such as 1,0");
+    Failure::input(&Source { name: name.into(), text }, vec![fault])
+}
+
+fn read_axis(text: &str) -> Result<usize, String> {
+    text.trim().parse().map_err(|_| "expected dimensions of A, numbered from 0, such as 1,0".to_owned())
 }
 
 impl Side {

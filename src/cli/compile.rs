@@ -24,6 +24,7 @@ use crate::json::to_line;
 use crate::pipeline::limits::explained;
 use crate::pipeline::outcome::{CheckOutcome, FunctionOutcome, Summary};
 use crate::pipeline::{self, Lowering};
+use crate::report::lines::folded;
 use crate::report::{FileReport, text};
 
 /// Lower, prove and write the OpenCL kernels with what a host needs to run them
@@ -107,7 +108,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     };
     if status != ExitStatus::Success {
         printer.message(&text::check(&report, printer.style_of_messages()));
-        printer.message(&format!("nothing was written to {}: not every step is proved\n", args.output.display()));
+        let said = format!("nothing was written to {}: not every step is proved", args.output.display());
+        printer.message(&folded(&said, printer.style_of_messages()));
         return Ok(status);
     }
     // The report stays in `outcome`, so the certificate covers exactly the obligations that report.json lists.

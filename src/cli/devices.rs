@@ -10,6 +10,7 @@ use super::failure::Failure;
 use super::options::Global;
 use super::printer::Printer;
 use crate::json::to_line;
+use crate::report::lines::folded;
 
 /// List the OpenCL devices and the solver
 #[derive(clap::Args, Debug)]
@@ -87,9 +88,9 @@ pub fn run(_: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatu
         let loader = if let Loader::Opened(path) = &survey.loader { Some(path.as_str()) } else { None };
         printer.json(&to_line(&Document { schema: "tilewright.devices/1", solver, loader, devices, faults }))?;
     } else {
-        printer.result(&text(&survey, &solver))?;
+        printer.result(&folded(&text(&survey, &solver), printer.style()))?;
         for fault in faults {
-            printer.message(&format!("warning: {fault}\n"));
+            printer.message(&folded(&format!("warning: {fault}"), printer.style_of_messages()));
         }
     }
     Ok(ExitStatus::Success)

@@ -36,7 +36,8 @@ use place::Subject;
 A picture has at most 65536 elements. Of a larger array a part is drawn, and whether all of it is right is proved: \
 exit code 1 if it is not, 3 if that is not decided, unless --allow-unknown is given.")]
 pub struct Args {
-    /// An index map as a Python lambda, or a shape with its layout as XLA writes it; `-` reads it from standard input
+    /// An index map as a Python lambda or a format such as NCHW4c, or a shape with its layout as XLA writes it; `-` reads it
+    /// from standard input
     #[arg(value_name = "MAP-or-LAYOUT")]
     subject: String,
     /// The logical shape of a map: numbers; names if the map is wrong, for then a counterexample is drawn
@@ -64,7 +65,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         "-" => Input::read("-")?.source,
         text => Source { name: "<argument>".into(), text: text.to_owned() },
     };
-    let subject = if is_map(&source.text) { map(args, &source, global)? } else { layout(args, &source)? };
+    let subject = if is_map(&source.text, args) { map(args, &source, global)? } else { layout(args, &source)? };
     let mut report = place::place(&subject).map_err(|fault| at_whole_text(&source, fault))?;
     // Of a picture that shows everything, its own counterexample is the best: it is the first.
     if report.cut.is_some() || report.counterexample.is_none() {
@@ -90,10 +91,10 @@ fn judge(global: &Global) -> Result<Judge, Failure> {
     Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))
 }
 
-/// Whether a text is a map rather than a layout. Maps contain `lambda`, also in a call such as `T.index_map(lambda
-/// ...)`; no layout contains that word.
-fn is_map(text: &str) -> bool {
-    text.contains("lambda")
+/// A map is a lambda, also one in a call, `T.index_map(lambda ...)`, or the name of a format on a shape. No layout has that
+/// word, and every layout has the brackets of its shape.
+fn is_map(text: &str, args: &Args) -> bool {
+    text.contains("lambda") || args.shape.is_some() && !text.contains('[')
 }
 
 /// A fault at its place, or else at the whole text.
@@ -180,7 +181,9 @@ fn layout(args: &Args, source: &Source) -> Result<Subject, Failure> {
         let fault = Diagnostic::error("neither", None, "this is neither a map nor a layout");
         return Err(at_whole_text(
             source,
-            fault.with_help("a map is `lambda i, j: [j, i]`, a layout `f32[3,5]{1,0:T(2,2)}`"),
+            fault.with_help(
+                "a map is `lambda i, j: [j, i]`, or NCHW4c with --shape; a layout is `f32[3,5]{1,0:T(2,2)}`",
+            ),
         ));
     }
     let shape = read_xla_shape(&source.text).map_err(|faults| Failure::input(source, faults))?;

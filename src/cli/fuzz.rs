@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tilewright_script::nearest;
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
-use super::options::Global;
+use super::options::{Global, whole};
 use super::printer::Printer;
 use crate::fuzz::campaign::files::{quoted, write_whole};
 use crate::fuzz::campaign::link::Launch;
@@ -39,16 +40,16 @@ Exit codes: 0 nothing was found; 1 something was; 2 bad usage, or files that can
 on a single case, for example because it cannot be had here.")]
 pub struct Args {
     /// How long; 1 if neither this nor --runs is given
-    #[arg(long, value_name = "M", value_parser = parse_minutes)]
+    #[arg(long, value_name = "M", value_parser = parse_minutes, allow_hyphen_values = true)]
     minutes: Option<Duration>,
     /// Most cases of each oracle
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_runs, allow_hyphen_values = true)]
     runs: Option<u64>,
     /// Which oracle, and not all of them; may be given several times
     #[arg(long = "oracle", value_name = "NAME", value_parser = parse_oracle)]
     oracles: Vec<&'static str>,
     /// Worker processes; 0 means one a core
-    #[arg(long, value_name = "J", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=256))]
+    #[arg(long, value_name = "J", default_value_t = 0, value_parser = parse_jobs, allow_hyphen_values = true)]
     jobs: u16,
     /// Folder of findings and of the report; `fuzz-findings` if not given, and then only if there is a finding
     #[arg(long, value_name = "DIR")]
@@ -79,10 +80,21 @@ fn parse_minutes(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads the name of an oracle.
+fn parse_runs(text: &str) -> Result<u64, String> {
+    whole(text, 1..=u64::MAX)
+}
+
+fn parse_jobs(text: &str) -> Result<u16, String> {
+    whole(text, 0..=256)
+}
+
 fn parse_oracle(text: &str) -> Result<&'static str, String> {
-    let names = || ORACLES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-    by_name(text).map(|entry: &Entry| entry.name).ok_or_else(|| format!("the oracles are {}", names()))
+    let names = || ORACLES.iter().map(|entry| entry.name);
+    let unknown = || match nearest(text, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the oracles are {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    by_name(text).map(|entry: &Entry| entry.name).ok_or_else(unknown)
 }
 
 /// The devices on which kernels run: all of them, unless `--device` says otherwise.

@@ -15,6 +15,7 @@ use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
 use super::options::Global;
+use super::point::Point;
 use super::printer::Printer;
 use crate::layouts;
 use crate::report::layout::{LayoutReport, PositionRow, TileSize};
@@ -49,9 +50,7 @@ pub struct Args {
 struct Request {
     /// The text of the layout.
     source: Source,
-    /// Logical indices whose positions are asked for.
-    at: Vec<Vec<i128>>,
-    /// Whether the position of every element is listed.
+    at: Vec<Point>,
     table: bool,
 }
 
@@ -69,7 +68,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         Some("-") => Input::read("-")?.source,
         text => Source { name: "<layout>".into(), text: text.unwrap_or_default().to_owned() },
     };
-    let at = args.at.iter().map(|text| read_point(text)).collect::<Result<Vec<_>, _>>()?;
+    let point = |text: &String| Point::read(Source { name: "<--at>".into(), text: text.clone() });
+    let at = args.at.iter().map(point).collect::<Result<Vec<_>, _>>()?;
     let request = Request { source, at, table: args.table };
     let (report, warning) = answer(&request, &judge)?;
     if let Some(warning) = warning {
@@ -133,8 +133,10 @@ fn from_json(request: &batch::Request) -> Result<Request, Failure> {
         return Err(Failure::plain("<batch>", "bad-request", "the request has no text `layout`")
             .with_help("such as {\"layout\":\"f32[3,5]{1,0:T(2,2)}\"}"));
     };
-    let source = Source { name: "<batch>".into(), text: text.to_owned() };
-    Ok(Request { source, at: batch::points(request, "at")?, table: batch::flag(request, "table")? })
+    let source = Source { name: "<layout>".into(), text: text.to_owned() };
+    let point = |text: String| Point::read(Source { name: "<at>".into(), text });
+    let at = batch::points(request, "at")?.into_iter().map(point).collect::<Result<_, _>>()?;
+    Ok(Request { source, at, table: batch::flag(request, "table")? })
 }
 
 /// An error of a layout as a diagnostic without a place.
@@ -231,26 +233,10 @@ fn element_bits(array: &ArrayShape) -> u64 {
     }
 }
 
-/// Reads an index such as `2,3` or `(2, 3)`.
-fn read_point(text: &str) -> Result<Vec<i128>, Failure> {
-    let source = Source { name: "<--at>".into(), text: text.to_owned() };
-    let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
-    let parts: Vec<&str> = if inner.trim().is_empty() { Vec::new() } else { inner.split(',').collect() };
-    let number = |part: &str| {
-        let fault = || Diagnostic::error("bad-index", None, format!("`{}` is no integer", part.trim()));
-        part.trim().parse::<i128>().map_err(|_| Failure::input(&source, vec![fault()]))
-    };
-    parts.into_iter().map(number).collect()
-}
-
-/// The position of an element. Parts that depend on a symbolic extent are `None`.
-fn follow(index: &[i128], array: &ArrayShape, maps: &Maps) -> Result<PositionRow, Failure> {
-    let fault = |code, message: String| Failure::plain("<--at>", code, message);
-    let rank = array.dimensions().len();
-    if index.len() != rank {
-        let message = format!("{index:?} has {} indices, the array has {rank} dimensions", index.len());
-        return Err(fault("index-rank", message));
-    }
+/// Where an element lies, as far as that does not depend on a symbolic extent.
+fn follow(point: &Point, array: &ArrayShape, maps: &Maps) -> Result<PositionRow, Failure> {
+    point.check_rank(array.dimensions().len(), "the array")?;
+    let index = &point.index;
     let mut logical = Vec::new();
     for (axis, (at, dimension)) in index.iter().zip(array.dimensions()).enumerate() {
         // An unbounded dimension has no largest index, so that only negative ones are refused.
@@ -259,8 +245,7 @@ fn follow(index: &[i128], array: &ArrayShape, maps: &Maps) -> Result<PositionRow
             Ok(at) if extent.is_none_or(|extent| at < extent) => logical.push(at),
             _ => {
                 let range = extent.map_or_else(|| "0 or more".to_owned(), |extent| format!("in 0..{extent}"));
-                let message = format!("index {at} of dimension {axis} is outside the array: it has to be {range}");
-                return Err(fault("index-out-of-shape", message));
+                return Err(point.outside(axis, "the array", &range));
             }
         }
     }

@@ -145,11 +145,10 @@ fn from_json(request: &Request) -> Result<Texts, Failure> {
     };
     let lambda = |key: &'static str| batch::text(request, key).map(|found| found.map(named(key)));
     let at = batch::points(request, "at")?;
-    let point = |index: &Vec<i128>| index.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     Ok(Texts {
         map: needed(batch::text(request, "map")?, "map", "such as {\"map\":\"lambda i, j: [j, i]\",\"shape\":[3,5]}")?,
         shape: needed(shape(request, "shape")?, "shape", "such as \"shape\":[3,\"n\"]")?,
-        at: at.iter().map(point).map(named("at")).collect(),
+        at: at.into_iter().map(named("at")).collect(),
         inverse: lambda("inverse")?,
         padding: lambda("padding")?,
         assume: batch::texts(request, "assume")?.into_iter().map(named("assume")).collect(),
@@ -162,7 +161,7 @@ fn from_json(request: &Request) -> Result<Texts, Failure> {
 fn shape(request: &Request, key: &str) -> Result<Option<String>, Failure> {
     let bad = |found: &Value| {
         let message = format!("`{key}` is a list of numbers and names, not {}", batch::short(found));
-        Failure::plain("<batch>", "bad-request", message).with_help("such as [3,\"n\"]")
+        batch::bad_value(key, message).with_help("such as [3,\"n\"]")
     };
     let extent = |value: &Value| match value {
         Value::Number(number) if !number.is_f64() => Ok(number.to_string()),

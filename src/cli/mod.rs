@@ -10,6 +10,7 @@
 
 pub mod batch;
 pub mod bitcast;
+mod bitcast_slots;
 pub mod certificate;
 pub mod check;
 pub mod compile;
@@ -33,6 +34,7 @@ pub mod opt;
 pub mod options;
 mod output;
 pub mod plan;
+mod point;
 pub mod printer;
 pub mod recheck;
 pub mod relayout;
@@ -43,7 +45,7 @@ pub mod validate;
 mod version;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::error::ErrorKind;
@@ -56,6 +58,8 @@ use options::{Format, Global};
 use printer::Printer;
 
 use crate::pipeline::{self, DeviceChoice};
+use crate::report::lines::folded;
+use crate::report::text::Style;
 
 /// Lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong
 #[derive(Parser, Debug)]
@@ -182,7 +186,14 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
         let printed = plain.result(&version::text());
         return printed.map_or_else(|failure| plain.failure(&failure), |()| ExitStatus::Success);
     }
-    let printed = error.print();
+    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+    let printed = match printer::width_of_messages().filter(|_| !is_help) {
+        Some(width) => {
+            wrapped_usage(error, arguments, width);
+            Ok(())
+        }
+        None => error.print(),
+    };
     if error.kind() == ErrorKind::DisplayHelp {
         return match printed {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => plain.failure(&Failure::of_stdout(&error)),
@@ -201,7 +212,20 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
     ExitStatus::Usage
 }
 
-/// The value of `--color` before the arguments are parsed, because help and usage errors honour it, too.
+/// Prints a usage error within a width: clap wraps only help.
+fn wrapped_usage(error: &clap::Error, arguments: &[OsString], width: usize) {
+    let style = Style { width, ..Style::default() };
+    let text = folded(&error.render().ansi().to_string(), style);
+    let choice = match color_asked_for(arguments) {
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+    };
+    // Nobody is left to tell if this fails.
+    let _ = anstream::AutoStream::new(std::io::stderr(), choice).write_all(text.as_bytes());
+}
+
+/// `--color` as far as it can be known before the arguments are parsed: help and usage errors honour it too.
 fn color_asked_for(arguments: &[OsString]) -> ColorChoice {
     match option_value(arguments, "--color").as_deref() {
         Some("always") => ColorChoice::Always,

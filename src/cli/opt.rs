@@ -11,6 +11,10 @@ use super::printer::Printer;
 use crate::json::to_line;
 use crate::passes::{PASSES, Pass, pass_by_name};
 use crate::pipeline;
+use crate::report::lines::hanging;
+
+/// Below this many columns the list of passes has the summaries on lines of their own.
+const NARROW: usize = 60;
 
 /// Run the named passes and print TVMScript
 #[derive(clap::Args, Debug)]
@@ -84,9 +88,16 @@ fn list(printer: &mut Printer) -> Result<ExitStatus, Failure> {
         let rows: Vec<_> = rows.collect();
         printer.json(&to_line(&serde_json::json!({"schema": "tilewright.passes/1", "passes": rows})))?;
     } else {
+        let (mut text, style) = (String::new(), printer.style());
         for pass in PASSES {
-            printer.result(&format!("{:<26} {}\n", pass.name, pass.summary))?;
+            if style.width >= NARROW {
+                hanging(&mut text, &format!("{:<26} ", pass.name), pass.summary, 27, style);
+            } else {
+                hanging(&mut text, "", pass.name, 0, style);
+                hanging(&mut text, "    ", pass.summary, 4, style);
+            }
         }
+        printer.result(&text)?;
     }
     Ok(ExitStatus::Success)
 }

@@ -1,5 +1,8 @@
 //! Options that every command takes.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -17,7 +20,8 @@ pub struct Global {
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
     /// Threads for proving and interpreting; 0 means all cores
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024), allow_hyphen_values = true)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = parse_threads, allow_hyphen_values = true)]
     pub threads: u16,
     /// OpenCL device: an index or part of a name as `tilewright devices` lists them, `all`, or `none` to do without;
     /// the first one if not given
@@ -30,7 +34,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds, allow_hyphen_values = true)]
     pub timeout: Duration,
     /// Seed of the input values
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = parse_seed, allow_hyphen_values = true)]
     pub seed: u64,
     /// Exit with 0 although something is unknown, vacuous or skipped; the report says so
     #[arg(long, global = true)]
@@ -84,6 +88,23 @@ fn parse_device(text: &str) -> Result<String, String> {
         }
         named => Ok(named.to_owned()),
     }
+}
+
+fn parse_threads(text: &str) -> Result<u16, String> {
+    whole(text, 0..=1024)
+}
+
+fn parse_seed(text: &str) -> Result<u64, String> {
+    whole(text, 0..=u64::MAX)
+}
+
+/// Reads a whole number in a range.
+pub(super) fn whole<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    let number = text.trim().parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("expected a whole number of {} to {}", range.start(), range.end()))
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {

@@ -33,9 +33,12 @@ impl Printer {
             Color::Auto => auto != ColorChoice::Never,
         };
         let color = colored(AutoStream::choice(&io::stdout()));
-        let style = Style { color, verbose: options.verbose, width: width(terminal_size_of(io::stdout())) };
+        let width = known_width(terminal_size_of(io::stdout())).unwrap_or(Style::WIDTH);
+        let style = Style { color, verbose: options.verbose, width };
         let color = colored(AutoStream::choice(&io::stderr()));
-        let renderer = DiagnosticRenderer { color, width: width(terminal_size_of(io::stderr())) };
+        let known = width_of_messages();
+        let width = known.unwrap_or(DiagnosticRenderer::PLAIN.width);
+        let renderer = DiagnosticRenderer { color, width, is_wrapped: known.is_some() };
         Self { format: options.format, style, renderer, closed: false }
     }
 
@@ -131,10 +134,15 @@ impl Printer {
     }
 }
 
-/// Columns of text: the variable `COLUMNS`, else the width of the terminal, else [`Style::WIDTH`]. At least 40, because
-/// tables need them.
-fn width(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> usize {
+/// Columns of standard error: those that COLUMNS says, or those of the terminal; none if it is a file or a pipe.
+pub(super) fn width_of_messages() -> Option<usize> {
+    known_width(terminal_size_of(io::stderr()))
+}
+
+/// The columns that COLUMNS says, else those of the terminal, if there is one. Fewer than 40 are not used: less than that
+/// is left for nothing beside the indents.
+fn known_width(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let known = said.or(terminal.map(|(terminal_size::Width(columns), _)| usize::from(columns)));
-    known.filter(|columns| *columns > 0).map_or(Style::WIDTH, |columns| columns.max(40))
+    known.filter(|columns| *columns > 0).map(|columns| columns.max(40))
 }

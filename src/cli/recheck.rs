@@ -13,6 +13,7 @@ use crate::certificate::MANIFEST;
 use crate::certificate::cvc5::Cvc5;
 use crate::certificate::recheck::{self, Checker, Damage, GoalRow, Loaded, Outcome, Unloadable};
 use crate::json::to_line;
+use crate::report::lines::folded;
 
 /// Check a certificate again: its files and hashes, and every goal with Z3 and, where it is installed, cvc5
 #[derive(clap::Args, Debug)]
@@ -117,7 +118,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     if printer.is_json() {
         printer.json(&to_line(&report))?;
     } else {
-        printer.result(&text(&report))?;
+        printer.result(&folded(&text(&report), printer.style()))?;
     }
     Ok(match report.verdict {
         "agree" => ExitStatus::Success,

@@ -5,6 +5,7 @@ use tilewright_verify::{Judge, Obligation, RelayoutClaim, Report};
 
 use super::batch;
 use super::bitcast::{PairArgs, Request, judge, status};
+use super::bitcast_slots::drop_empty_indices;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::options::Global;
@@ -70,7 +71,11 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
         .map_err(|message| Failure::plain("<A and B>", "no-relayout", message))?;
     let judged = |map| {
         let claim = RelayoutClaim { pair: request.claim(), inverse: &found.inverse, map };
-        judge.check_relayout(&claim)
+        let mut reports = judge.check_relayout(&claim);
+        for report in &mut reports {
+            drop_empty_indices(report, request);
+        }
+        reports
     };
     // The simplified map is not trusted: if it is not proved, the map that it was made from is tried.
     let proved = |reports: &[Report]| reports.iter().all(|report| report.verdict.is_proved());

@@ -23,6 +23,8 @@ use crate::harness::layout::shape;
 use crate::json::{as_map, to_line};
 use crate::passes;
 use crate::pipeline::{self, Program, races};
+use crate::report::lines::line;
+use crate::report::text::Style;
 
 /// Interpret a program and summarise or print what it computes
 #[derive(clap::Args, Debug)]
@@ -120,7 +122,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         printer.json(&to_line(&document))?;
     } else {
         for function in &functions {
-            printer.result(&text(function, global.seed))?;
+            printer.result(&text(function, global.seed, printer.style()))?;
         }
     }
     Ok(ExitStatus::Success)
@@ -276,25 +278,26 @@ fn checksum(tensor: &Tensor) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The report of one function for people.
-fn text(function: &FunctionRow, seed: u64) -> String {
-    let mut out = format!("{} at {}", function.name, function.stage);
+fn text(function: &FunctionRow, seed: u64, style: Style) -> String {
+    let mut title = format!("{} at {}", function.name, function.stage);
     for (position, (name, value)) in function.shapes.iter().enumerate() {
-        out.push_str(if position == 0 { " with " } else { ", " });
-        let _ = write!(out, "{name} = {value}");
+        title.push_str(if position == 0 { " with " } else { ", " });
+        let _ = write!(title, "{name} = {value}");
     }
-    let _ = writeln!(
-        out,
+    let _ = write!(
+        title,
         ": {} iterations on {} threads in {:.1} ms (seed {seed})",
         function.iterations, function.threads, function.ms
     );
+    let mut out = String::new();
+    line(&mut out, &title, style);
     if function.races == Races::NotLookedFor {
-        let _ = writeln!(out, "  races were not looked for: more than {} iterations", races::MAX_ITERATIONS);
+        let text = format!("  races were not looked for: more than {} iterations", races::MAX_ITERATIONS);
+        line(&mut out, &text, style);
     }
     for output in &function.outputs {
         let shape: Vec<String> = output.shape.iter().map(ToString::to_string).collect();
-        let _ = writeln!(
-            out,
+        let written = format!(
             "  {}: {}[{}], {} of {} elements written, checksum {}",
             output.name,
             output.dtype,
@@ -303,11 +306,12 @@ fn text(function: &FunctionRow, seed: u64) -> String {
             output.elements,
             output.checksum
         );
+        line(&mut out, &written, style);
         if let Some(values) = &output.values {
             // One line for each row of the last axis; a scalar, which has no axis, is a row of one value.
             let row = output.shape.last().and_then(|&extent| usize::try_from(extent).ok()).unwrap_or(1).max(1);
-            for line in values.chunks(row) {
-                let shown: Vec<String> = line
+            for values in values.chunks(row) {
+                let shown: Vec<String> = values
                     .iter()
                     .map(|value| {
                         value.as_ref().map_or_else(|| compare::show(None), |value| value.to_string().replace('"', ""))

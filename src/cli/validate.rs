@@ -4,9 +4,9 @@
 //! other buffers by name; how a buffer's indices moved is given with `--map` or inferred: not at all if the shape is the
 //! same, flattened row-major if the rank says so.
 
-use tilewright_ir::{Diagnostic, PrimFunc, Span};
+use tilewright_ir::{BufferClaim, Diagnostic, PrimFunc, Span};
 use tilewright_script::Source;
-use tilewright_verify::Report;
+use tilewright_verify::{Place, Report, Side};
 
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
@@ -17,7 +17,7 @@ use super::printer::Printer;
 use crate::json::to_line;
 use crate::pipeline;
 use crate::pipeline::outcome::{StepOutcome, Summary};
-use crate::pipeline::pair::{self, GivenMap, PairFault};
+use crate::pipeline::pair::{self, GivenMap, Judged, PairFault};
 use crate::report::check::StepView;
 use crate::report::obligation::Texts;
 use crate::report::text;
@@ -33,7 +33,7 @@ pub struct Args {
     /// The function before, as TVMScript or TE
     #[arg(value_name = "BEFORE[::name]")]
     before: String,
-    /// The function after, as TVMScript
+    /// The function after, as TVMScript or TE
     #[arg(value_name = "AFTER[::name]")]
     after: String,
     /// How the indices of a buffer moved; inferred where it is not given
@@ -60,8 +60,14 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     {
         let start = std::time::Instant::now();
         // The pairing is only a claim. If it is wrong, the proof of the simulation fails, and nothing false is accepted.
-        let (reports, premises) =
+        let Judged { mut reports, premises, claims } =
             pair::validate(before, after_func, &maps, &judge).map_err(|faults| unpaired(faults, &args.maps, &after))?;
+        // The judge points to the layout that the file asks for, which is another map than the one given or inferred.
+        let elsewhere: Vec<Span> = claims.iter().filter_map(|claim| layout_in_file(before, claim, &maps)).collect();
+        let is_elsewhere = |place: Place| place.side == Side::Before && elsewhere.contains(&place.span);
+        for report in &mut reports {
+            report.place = report.place.filter(|place| !is_elsewhere(*place));
+        }
         let ms = start.elapsed().as_secs_f64() * 1e3;
         steps.push(StepOutcome { name: before.name.clone(), ms, reports, premises, blocked: None });
     }
@@ -87,7 +93,13 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(ExitStatus::of_summary(summary, global.allow_unknown))
 }
 
-/// Reads the functions of a file.
+/// Where the file asks for a layout of a buffer, or declares it, if the map of the claim is not from there.
+fn layout_in_file(before: &PrimFunc, claim: &BufferClaim, maps: &[GivenMap]) -> Option<Span> {
+    let is_given = maps.iter().any(|given| given.buffer == claim.before.name);
+    let is_asked = before.attrs.layout_spans.iter().any(|(data, _)| *data == claim.before.data);
+    if is_given || is_asked { before.layout_span(&claim.before) } else { None }
+}
+
 fn read(argument: &str, printer: &Printer) -> Result<(Source, Vec<PrimFunc>), Failure> {
     let Input { source, function } = Input::read(argument)?;
     let programs =

@@ -178,7 +178,9 @@ pub(super) fn memory(report: &DrawReport) -> Grid {
     for element in &report.elements {
         let (Some(slot), Some(at)) = (element.slot, position(&element.memory)) else { continue };
         let Some(place) = cells.get_mut(at) else { continue };
-        let (index, at) = (joined(&element.logical), tuple(&element.memory));
+        // The only element of a scalar has an index without numbers.
+        let index = if element.logical.is_empty() { tuple(&element.logical) } else { joined(&element.logical) };
+        let at = tuple(&element.memory);
         if let Some(cell) = place {
             // A cell names the first two elements in its slot; the counterexample is such a pair.
             let marked = mark.is_some_and(|mark| mark.indices.contains(&element.logical));

@@ -15,10 +15,15 @@ use super::palette::{Palette, PictureStyle};
 /// Width of the picture, unless one grid is wider.
 const PAGE: f64 = 1240.0;
 const MARGIN: f64 = 20.0;
-/// Room for the numbers of rows.
+/// Least room for the numbers of rows, and the name of their axis.
 const GUTTER: f64 = 40.0;
-/// Room for a title and the numbers of columns.
+/// Room for a title and the name of the axis beside it, and for the numbers of columns.
 const HEAD: f64 = 34.0;
+/// Height of a line for a title that has no room beside the name of the axis.
+const TITLE: f64 = 14.0;
+/// Sizes of the letters of the titles of panels, and of the names of axes.
+const TITLE_FONT: f64 = 11.0;
+const AXIS_FONT: f64 = 9.0;
 const GAP: f64 = 28.0;
 const ARRAY: &str = "Array: each element with its place in memory";
 const MEMORY: &str = "Memory: each slot with the index of its element";
@@ -72,6 +77,9 @@ struct Size {
     height: f64,
     /// The size of the letters in them; `None` if there are none.
     font: Option<f64>,
+    /// Room on the left of the cells, and above them.
+    gutter: f64,
+    head: f64,
 }
 
 impl Size {
@@ -83,23 +91,40 @@ impl Size {
         let longest = counts.map(|cell| cell.label.chars().count()).max();
         let chars = float(longest.unwrap_or(1));
         let columns = float(grids.first().map_or(1, |grid| grid.columns));
-        match cells().count() {
-            ..=LARGE => Self { width: (chars * 7.6 + 8.0).max(26.0), height: 26.0, font: Some(12.0) },
-            count if count <= SMALL => Self { width: (chars * 3.9 + 3.0).max(13.0), height: 13.0, font: Some(6.2) },
+        let names = grids.iter().map(|grid| text_width(&grid.row_axis, AXIS_FONT, false) + 20.0);
+        let gutter = names.fold(GUTTER, f64::max);
+        let (width, height, font) = match cells().count() {
+            ..=LARGE => ((chars * 7.6 + 8.0).max(26.0), 26.0, Some(12.0)),
+            count if count <= SMALL => ((chars * 3.9 + 3.0).max(13.0), 13.0, Some(6.2)),
             _ => {
-                let side = ((PAGE - 2.0 * MARGIN - GUTTER) / columns).clamp(3.0, 9.0).floor();
-                Self { width: side, height: side, font: None }
+                let side = ((PAGE - 2.0 * MARGIN - gutter) / columns).clamp(3.0, 9.0).floor();
+                (side, side, None)
             }
-        }
+        };
+        let above =
+            |grid: &Grid| title_width(grid) > 0.0 && title_width(grid) + axis_width(grid) + 8.0 > columns * width;
+        let head = if grids.iter().any(above) { HEAD + TITLE } else { HEAD };
+        Self { width, height, font, gutter, head }
     }
 
     /// Width and height of a grid with its title and the numbers of its rows and columns.
     fn outer(&self, grid: &Grid) -> (f64, f64) {
-        (GUTTER + float(grid.columns) * self.width, HEAD + float(grid.rows()) * self.height)
+        let wide = (float(grid.columns) * self.width).max(title_width(grid)).max(axis_width(grid));
+        (self.gutter + wide, self.head + float(grid.rows()) * self.height)
     }
 }
 
-/// The colours of elements: a hue for each tile of the first level, which gets stronger in the order of memory.
+/// Width of the title of a grid; 0 if it has none.
+fn title_width(grid: &Grid) -> f64 {
+    text_width(&grid.title, TITLE_FONT, false)
+}
+
+/// Width of the name of the axis that counts to the right, with its arrow; 0 if it has none.
+fn axis_width(grid: &Grid) -> f64 {
+    if grid.column_axis.is_empty() { 0.0 } else { text_width(&grid.column_axis, AXIS_FONT, false) + 14.0 }
+}
+
+/// What colour an element has: one for each tile, lighter where its memory begins.
 struct Colors {
     /// First and last slot of each tile.
     range: HashMap<u64, (u64, u64)>,
@@ -148,22 +173,23 @@ impl Picture {
     /// Draws title, summary and fault; returns the `y` below them.
     fn heading(&mut self, report: &DrawReport) -> f64 {
         let mut y = MARGIN + 14.0;
-        let (title, below) = (report.subject.chars().count(), report.summary().chars().count());
-        let mark = report.counterexample.as_ref().map_or(0, |mark| mark.text.chars().count() + 8);
-        self.reaches(MARGIN + (9.4 * float(title)).max(6.6 * float(below)).max(7.8 * float(mark)));
+        let wrong = report.counterexample.as_ref().map(|mark| format!("Wrong: {}", mark.text));
+        self.reaches(MARGIN + text_width(&report.subject, 16.0, true));
+        self.reaches(MARGIN + text_width(&report.summary(), 12.0, false));
         self.text(MARGIN, y, "font-size=\"16\" font-weight=\"bold\"", &report.subject);
         y += 20.0;
         let small = format!("font-size=\"12\" fill=\"{}\"", self.palette.text);
         self.text(MARGIN, y, &small, &report.summary());
         for note in [report.cut_note(), report.whole_note()].into_iter().flatten() {
             y += 18.0;
-            self.reaches(MARGIN + 6.6 * float(note.chars().count()));
+            self.reaches(MARGIN + text_width(&note, 12.0, false));
             self.text(MARGIN, y, &small, &note);
         }
-        if let Some(mark) = &report.counterexample {
+        if let Some(wrong) = wrong {
             y += 20.0;
             let alarm = format!("font-size=\"13\" font-weight=\"bold\" fill=\"{}\"", self.palette.alarm);
-            self.text(MARGIN, y, &alarm, &format!("Wrong: {}", mark.text));
+            self.reaches(MARGIN + text_width(&wrong, 13.0, true));
+            self.text(MARGIN, y, &alarm, &wrong);
         }
         y + 12.0
     }
@@ -184,10 +210,10 @@ impl Picture {
     /// Draws a grid: numbers of rows and columns, cells, labels, borders of tiles, marks.
     fn grid(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
         if !grid.title.is_empty() {
-            let small = format!("font-size=\"11\" fill=\"{}\"", self.palette.text);
-            self.text(x + GUTTER, y + 14.0, &small, &grid.title);
+            let small = format!("font-size=\"{TITLE_FONT}\" fill=\"{}\"", self.palette.text);
+            self.text(x + size.gutter, y + 14.0, &small, &grid.title);
         }
-        let (x, y) = (x + GUTTER, y + HEAD);
+        let (x, y) = (x + size.gutter, y + size.head);
         self.axes(grid, size, x, y);
         let line = if size.font.is_some() { ".4" } else { "0" };
         let _ = writeln!(self.out, "<g stroke=\"{}\" stroke-width=\"{line}\">", self.palette.line);
@@ -278,9 +304,7 @@ impl Picture {
     fn axes(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
         let every =
             |room: f64, wanted: f64| [1usize, 2, 4, 8, 16, 32, 64].into_iter().find(|&n| float(n) * room >= wanted);
-        // The step is the first power of two whose labels do not overlap: 20 units for a number beside the next one, 11
-        // for one above it.
-        let _ = writeln!(self.out, "<g font-size=\"9\" fill=\"{}\">", self.palette.faint);
+        let _ = writeln!(self.out, "<g font-size=\"{AXIS_FONT}\" fill=\"{}\">", self.palette.faint);
         if !grid.column_axis.is_empty() || grid.row_step == grid.columns {
             for column in (0..grid.columns).step_by(every(size.width, 20.0).unwrap_or(64)) {
                 let at = x + (float(column) + 0.5) * size.width;
@@ -292,7 +316,8 @@ impl Picture {
             self.text(x - 5.0, at, "text-anchor=\"end\"", &(row * grid.row_step).to_string());
         }
         if !grid.column_axis.is_empty() {
-            let end = x + float(grid.columns) * size.width;
+            // Above the last column; a name that is longer than the grid begins with it.
+            let end = x + (float(grid.columns) * size.width).max(axis_width(grid));
             self.text(
                 end,
                 y - 15.0,
@@ -387,7 +412,7 @@ impl Picture {
             let (at, top) = (number(x), number(y));
             let _ = writeln!(self.out, "<path class=\"l\" {attributes} d=\"M{at} {top}h14v14h-14z\"/>");
             self.text(x + 20.0, y + 11.0, &format!("font-size=\"11\" fill=\"{}\"", palette.text), &text);
-            x += 44.0 + float(text.chars().count()) * 6.2;
+            x += 44.0 + text_width(&text, 11.0, false);
             self.reaches(x - 24.0);
         }
         y + 14.0
@@ -427,7 +452,21 @@ fn runs(count: usize, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
 
 /// The width of a bold caption, estimated by its letters.
 fn caption_width(text: &str) -> f64 {
-    7.9 * float(text.chars().count())
+    text_width(text, 13.0, true)
+}
+
+/// An upper estimate of the width of a text in a sans-serif font: which one the viewer has is not known, so this takes
+/// the wide `DejaVu Sans`.
+pub(super) fn text_width(text: &str, font: f64, is_bold: bool) -> f64 {
+    let width = |c: char| match c {
+        'i' | 'j' | 'l' | '\'' | '|' | ' ' | '.' | ',' | ':' | ';' | '!' | '/' | '(' | ')' | '[' | ']' | 'f' | 't'
+        | 'r' | '-' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' | '+' | '=' | '<' | '>' => 0.99,
+        'A'..='Z' | '\u{80}'.. => 0.79,
+        _ => 0.64,
+    };
+    let em: f64 = text.chars().map(width).sum();
+    em * font * if is_bold { 1.12 } else { 1.0 }
 }
 
 /// A count as a coordinate.

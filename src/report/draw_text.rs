@@ -5,27 +5,27 @@
 
 use super::draw::DrawReport;
 use super::draw_grid::{Cell, Grid, Kind, logical, memory};
-use super::lines::{hanging, line};
+use super::lines::{hanging, line, verbatim};
 use super::text::Style;
 
 /// The picture; ends with a newline.
 pub fn draw(report: &DrawReport, style: Style) -> String {
     let mut out = String::new();
-    line(&mut out, &style.paint("1", &report.subject));
-    line(&mut out, &report.summary());
+    line(&mut out, &style.paint("1", &report.subject), style);
+    line(&mut out, &report.summary(), style);
     for note in [report.cut_note(), report.whole_note()].into_iter().flatten() {
         hanging(&mut out, "note: ", &note, 6, style);
     }
     if let Some(mark) = &report.counterexample {
-        line(&mut out, &style.paint("1;31", &format!("wrong: {}", mark.text)));
+        line(&mut out, &style.paint("1;31", &format!("wrong: {}", mark.text)), style);
     }
     out.push('\n');
-    line(&mut out, "each element with its place in memory, padding in brackets:");
+    line(&mut out, "each element with its place in memory, padding in brackets:", style);
     for part in logical(report) {
         grid(&mut out, &part, report.levels.len(), style);
     }
     out.push('\n');
-    line(&mut out, "memory, each slot with the index of its element, padding as dots:");
+    line(&mut out, "memory, each slot with the index of its element, padding as dots:", style);
     grid(&mut out, &memory(report), 0, style);
     out
 }
@@ -44,14 +44,16 @@ fn label(cell: &Cell) -> String {
 fn grid(out: &mut String, grid: &Grid, n_levels: usize, style: Style) {
     out.push('\n');
     if !grid.title.is_empty() {
-        line(out, &format!("  {}", grid.title));
+        line(out, &format!("  {}", grid.title), style);
     }
     // One width for all columns, the widest of labels and numbers, keeps rows and borders aligned.
     let widest = grid.cells.iter().flatten().map(|cell| label(cell).chars().count()).max().unwrap_or(1);
     let last = (grid.rows() * grid.row_step).to_string().len();
     let head = last.max(grid.row_axis.chars().count()).max(3);
     let step = widest.max(last) + 2;
-    let per_part = (style.width.saturating_sub(head + 2) / step).max(1);
+    // The name of the axis stands behind the last column.
+    let around = head + 5 + grid.column_axis.chars().count();
+    let per_part = (style.width.saturating_sub(around) / step).max(1);
     for start in (0..grid.columns).step_by(per_part) {
         if start > 0 {
             out.push('\n');
@@ -60,15 +62,15 @@ fn grid(out: &mut String, grid: &Grid, n_levels: usize, style: Style) {
         let numbers: Vec<_> = columns.clone().map(|column| format!(" {column:>width$}", width = step - 1)).collect();
         let numbers = numbers.concat();
         let axis = &grid.column_axis;
-        line(out, &style.paint("2", &format!("  {:>head$} {numbers}  {axis}", grid.row_axis)));
+        verbatim(out, &style.paint("2", &format!("  {:>head$} {numbers}  {axis}", grid.row_axis)));
         for row in 0..grid.rows() {
             if let Some(border) = border(grid, n_levels, row, columns.clone(), step) {
-                line(out, &format!("  {:>head$} {border}", ""));
+                verbatim(out, &format!("  {:>head$} {border}", ""));
             }
             let number = style.paint("2", &format!("  {:>head$} ", row * grid.row_step));
             let cells: String =
                 columns.clone().map(|column| written(grid, n_levels, row, column, step, style)).collect();
-            line(out, &format!("{number}{cells}"));
+            verbatim(out, &format!("{number}{cells}"));
         }
     }
 }

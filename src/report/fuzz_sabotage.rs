@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::fuzz_text::number;
-use super::lines::{line, table};
+use super::lines::{line, table_rows, verbatim};
 use super::text::Style;
 use crate::fuzz::campaign::sabotage::{Outcome, Trial};
 use crate::json::to_line;
@@ -187,31 +187,32 @@ pub fn text(report: &SabotageReport, style: Style) -> String {
             row.summary.into(),
         ]
     };
-    let mut lines = String::new();
-    table(&mut lines, &std::iter::once(head).chain(report.rows.iter().map(cells)).collect::<Vec<_>>());
-    for (at, text) in lines.lines().enumerate() {
+    let texts = table_rows(&std::iter::once(head).chain(report.rows.iter().map(cells)).collect::<Vec<_>>(), style);
+    for (at, text) in texts.iter().enumerate() {
         let code = match at.checked_sub(1).and_then(|at| report.rows.get(at)).map_or("", |row| row.verdict) {
             "caught" | "not flagged" => "32",
             "" => "2",
             _ => "1;31",
         };
-        line(&mut out, &style.paint(code, text));
+        for row in text.lines() {
+            verbatim(&mut out, &style.paint(code, row));
+        }
     }
     for row in report.rows.iter().filter(|row| row.verdict == "flagged" || (style.verbose && row.what.is_some())) {
         let what = row.what.as_deref().unwrap_or("").replace(char::is_control, "\u{fffd}");
-        line(&mut out, &format!("{}: {}", row.fault, what));
+        line(&mut out, &format!("{}: {}", row.fault, what), style);
     }
     // A fault may be missed because no case reaches it, or because no oracle looks at the result. The remedies differ.
     for row in report.rows.iter().filter(|row| row.verdict == "missed") {
-        line(&mut out, &format!("{}: {}", row.fault, reached(row)));
+        line(&mut out, &format!("{}: {}", row.fault, reached(row)), style);
     }
     for known in &report.known {
         let what = known.what.replace(char::is_control, "\u{fffd}");
-        line(&mut out, &format!("found where nothing is broken: {}: {what}", known.oracle));
+        line(&mut out, &format!("found where nothing is broken: {}: {what}", known.oracle), style);
     }
     out.push('\n');
     let (code, word) = if report.is_complete { ("32", "complete") } else { ("1;31", "incomplete") };
-    line(&mut out, &format!("{}: {}", style.paint(code, word), summary(report)));
+    line(&mut out, &format!("{}: {}", style.paint(code, word), summary(report)), style);
     out
 }
 

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::fuzz::{FindingRow, FuzzReport, OracleRow};
-use super::lines::{line, table};
+use super::lines::{hanging, line, table_rows, verbatim};
 use super::text::Style;
 
-/// Width of the page.
-const WIDTH: usize = 100;
-/// Most reasons of a kind that are listed without `--verbose`.
+/// Most reasons of a kind, unless all are wanted.
 const MAX_REASONS: usize = 3;
 /// Most lines of a case's text that are shown without `--verbose`.
 const MAX_LINES: usize = 24;
@@ -19,11 +17,11 @@ pub fn fuzz(report: &FuzzReport, style: Style) -> String {
     let mut out = String::new();
     let machine = &report.machine;
     let title = format!("fuzz: seed {}, {} workers, {:.1} s", report.seed, report.jobs, report.seconds);
-    line(&mut out, &style.paint("1", &title));
-    line(&mut out, &format!("  tilewright {}, {}", machine.tilewright, machine.solver));
-    line(&mut out, &format!("  {}, {} cores", machine.system, machine.cores));
+    line(&mut out, &style.paint("1", &title), style);
+    line(&mut out, &format!("  tilewright {}, {}", machine.tilewright, machine.solver), style);
+    line(&mut out, &format!("  {}, {} cores", machine.system, machine.cores), style);
     for device in &machine.devices {
-        line(&mut out, &format!("  {device}"));
+        line(&mut out, &format!("  {device}"), style);
     }
     out.push('\n');
     // The verdict is the last line, because a terminal shows the end of a long report.
@@ -34,24 +32,24 @@ pub fn fuzz(report: &FuzzReport, style: Style) -> String {
     for row in &report.rates {
         let text =
             format!("  {} {} a second of a core ({} in all)", rate(row.per_second), row.what, number(row.number));
-        line(&mut out, &text);
+        line(&mut out, &text, style);
     }
     for row in &report.oracles {
         reasons(&mut out, row, style);
     }
     if !report.coverage.is_empty() {
         out.push('\n');
-        coverage(&mut out, report);
+        coverage(&mut out, report, style);
     }
     for finding in &report.findings {
         out.push('\n');
         self::finding(&mut out, finding, style);
     }
     for fault in &report.faults {
-        line(&mut out, &format!("warning: {fault}"));
+        line(&mut out, &format!("warning: {fault}"), style);
     }
     out.push('\n');
-    line(&mut out, &summary(report, style));
+    line(&mut out, &summary(report, style), style);
     out
 }
 
@@ -72,80 +70,70 @@ fn oracles(out: &mut String, rows: &[OracleRow], style: Style) {
         }
         cells
     };
-    let mut text = String::new();
-    table(&mut text, &std::iter::once(head).chain(rows.iter().map(cells)).collect::<Vec<_>>());
-    // Colours are added after the columns were aligned, because their codes would count as letters. Row 0 is the head.
-    for (at, row) in text.lines().enumerate() {
+    let texts = table_rows(&std::iter::once(head).chain(rows.iter().map(cells)).collect::<Vec<_>>(), style);
+    for (at, text) in texts.iter().enumerate() {
         let code = match at.checked_sub(1).and_then(|at| rows.get(at)).map_or("", |row| row.verdict) {
             "held" => "32",
             "failed" => "1;31",
             "" => "2",
             _ => "33",
         };
-        line(out, &style.paint(code, row));
+        for row in text.lines() {
+            verbatim(out, &style.paint(code, row));
+        }
     }
 }
 
 /// Writes the reasons why cases were invalid or undecided, and why an oracle did not run.
 fn reasons(out: &mut String, row: &OracleRow, style: Style) {
     if let Some(why) = &row.skipped {
-        line(out, &format!("  {}: skipped: {}", row.oracle, printable(why)));
+        line(out, &format!("  {}: skipped: {}", row.oracle, printable(why)), style);
     }
     if row.given_up > 0 {
-        line(out, &format!("  {}: {} cases were begun and not finished at the end", row.oracle, row.given_up));
+        line(out, &format!("  {}: {} cases were begun and not finished at the end", row.oracle, row.given_up), style);
     }
     for (what, reasons) in [("invalid", &row.invalid), ("undecided", &row.undecided)] {
         let mut reasons: Vec<_> = reasons.iter().collect();
         reasons.sort_by_key(|(_, number)| std::cmp::Reverse(**number));
         let most = if style.verbose { reasons.len() } else { MAX_REASONS };
         for (reason, times) in reasons.iter().take(most) {
-            line(out, &format!("  {}: {what} {}: {}", row.oracle, number(**times), printable(reason)));
+            line(out, &format!("  {}: {what} {}: {}", row.oracle, number(**times), printable(reason)), style);
         }
         if reasons.len() > most {
             let more = reasons.len() - most;
-            line(out, &format!("  {}: {what} for {more} more reasons, which --verbose shows", row.oracle));
+            line(out, &format!("  {}: {what} for {more} more reasons, which --verbose shows", row.oracle), style);
         }
     }
     if style.verbose {
         for (what, times) in &row.counts {
-            line(out, &format!("  {}: {what}: {}", row.oracle, number(*times)));
+            line(out, &format!("  {}: {what}: {}", row.oracle, number(*times)), style);
         }
     }
 }
 
-fn coverage(out: &mut String, report: &FuzzReport) {
+fn coverage(out: &mut String, report: &FuzzReport, style: Style) {
     for (kind, seen) in &report.coverage {
-        wrapped(out, kind, seen);
+        seen_of(out, kind, seen, style);
     }
     if !report.passes_not_covered.is_empty() {
-        line(out, &format!("  passes that changed no program: {}", report.passes_not_covered.join(", ")));
+        line(out, &format!("  passes that changed no program: {}", report.passes_not_covered.join(", ")), style);
     }
 }
 
-/// Writes the coverage of one kind, such as `op  fuse 120, pad 80`, in lines of the page's width.
-fn wrapped(out: &mut String, kind: &str, seen: &BTreeMap<String, u64>) {
-    let mut text = format!("  {kind:<6}");
-    let indent = text.len();
-    for (name, times) in seen {
-        let item = format!(" {} {}", printable(name), number(*times));
-        if text.len() + item.len() > WIDTH && text.len() > indent {
-            line(out, &text);
-            text = " ".repeat(indent);
-        }
-        text.push_str(&item);
-        text.push(',');
-    }
-    line(out, text.trim_end_matches(','));
+/// `op: fuse 120, pad 80`.
+fn seen_of(out: &mut String, kind: &str, seen: &BTreeMap<String, u64>, style: Style) {
+    let items: Vec<_> = seen.iter().map(|(name, times)| format!("{} {}", printable(name), number(*times))).collect();
+    hanging(out, &format!("  {kind:<6} "), &items.join(", "), 9, style);
 }
 
 fn finding(out: &mut String, finding: &FindingRow, style: Style) {
     let title = format!("{}: {}", finding.oracle, printable(&finding.what));
-    line(out, &style.paint("1;31", &title));
+    line(out, &style.paint("1;31", &title), style);
     indented(out, &finding.detail, style);
     indented(out, &finding.text, style);
     match &finding.file {
-        Some(file) => line(out, &format!("  file: {file}")),
-        None => line(out, "  not written"),
+        Some(file) => line(out, &format!("  file: {file}"), style),
+        None => line(out, "  not written", style),
     }
 }
 
@@ -153,10 +141,11 @@ fn indented(out: &mut String, text: &str, style: Style) {
     let lines: Vec<&str> = text.lines().collect();
     let most = if style.verbose { lines.len() } else { MAX_LINES };
     for text in lines.iter().take(most) {
-        line(out, &format!("  {}", printable(text)));
+        // The text of a case: its lines mean something.
+        verbatim(out, &format!("  {}", printable(text)));
     }
     if lines.len() > most {
-        line(out, &format!("  ... and {} more lines", lines.len() - most));
+        line(out, &format!("  ... and {} more lines", lines.len() - most), style);
     }
 }
 
@@ -187,7 +176,7 @@ pub fn replayed([file, oracle, verdict, what, detail, once]: [&str; 6], style: S
         "failed" => ("1;31", format!("it fails in another way: {}; it was: {}", printable(what), printable(once))),
         _ => ("33", printable(what)),
     };
-    line(&mut out, &format!("{}: {}: {oracle}: {said}", style.paint(code, verdict), printable(file)));
+    line(&mut out, &format!("{}: {}: {oracle}: {said}", style.paint(code, verdict), printable(file)), style);
     indented(&mut out, detail, style);
     out
 }

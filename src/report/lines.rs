@@ -2,49 +2,82 @@
 
 use std::fmt::Write as _;
 
+use tilewright_script::diagnostic::{columns, wrapped};
+
 use super::text::Style;
 
-/// Fewest columns for words beside an indent. A narrower terminal breaks the lines itself.
-const MIN_COLUMNS: usize = 20;
+/// Columns by which a broken line is indented below its beginning.
+const HANGING: usize = 2;
 
-/// Appends a line without blanks at its end.
-pub(super) fn line(out: &mut String, text: &str) {
+/// Appends a line that is not broken, without blanks at its end.
+pub(super) fn verbatim(out: &mut String, text: &str) {
     out.push_str(text.trim_end());
     out.push('\n');
 }
 
+/// Appends a line. Words that go beyond the width go to lines below, a little further to the right.
+pub(crate) fn line(out: &mut String, text: &str, style: Style) {
+    let text = text.trim_end();
+    let indent = text.chars().take_while(|&c| c == ' ').count();
+    hanging(out, &text[..indent], &text[indent..], indent + HANGING, style);
+}
+
+/// Every line of a text without tables, as [`line`] writes it.
+pub(crate) fn folded(text: &str, style: Style) -> String {
+    let mut out = String::new();
+    for each in text.lines() {
+        line(&mut out, each, style);
+    }
+    out
+}
+
 /// Appends `text` behind `head`. Words that go beyond the width go to lines below, `indent` columns from the left.
-pub(super) fn hanging(out: &mut String, head: &str, text: &str, indent: usize, style: Style) {
-    let used = head.chars().count();
-    let mut lines = wrapped(text, used.max(indent), style.width).into_iter();
-    line(out, &format!("{head}{}", lines.next().unwrap_or_default()));
+pub(crate) fn hanging(out: &mut String, head: &str, text: &str, indent: usize, style: Style) {
+    let used = columns(head);
+    let mut lines = wrapped(text, used, indent, style.width).into_iter();
+    verbatim(out, &format!("{head}{}", lines.next().unwrap_or_default()));
     for more in lines {
-        line(out, &format!("{:indent$}{more}", ""));
+        verbatim(out, &format!("{:indent$}{more}", ""));
     }
 }
 
-/// Breaks a text into lines that fit between the columns `indent` and `width`. A longer word has a line of its own.
-pub(super) fn wrapped(text: &str, indent: usize, width: usize) -> Vec<String> {
-    let columns = width.saturating_sub(indent).max(MIN_COLUMNS);
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(last) if last.chars().count() + 1 + word.chars().count() <= columns => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
+/// Appends columns as wide as their widest entry, two blanks apart, below their heads. On a terminal that is too narrow
+/// for them, each row becomes a list of heads and entries.
+pub(super) fn table(out: &mut String, rows: &[Vec<String>], style: Style) {
+    for row in table_rows(rows, style) {
+        out.push_str(&row);
     }
-    lines
 }
 
-/// Columns as wide as their widest entry, two blanks apart.
-pub(super) fn table(out: &mut String, rows: &[Vec<String>]) {
+/// The rows of a table as [`table`] writes them; each may have several lines.
+pub(super) fn table_rows(rows: &[Vec<String>], style: Style) -> Vec<String> {
     let widths = widths(rows);
-    for row in rows {
-        line(out, &cells(row, &widths));
+    let written = |row: &Vec<String>| {
+        let mut out = String::new();
+        verbatim(&mut out, &cells(row, &widths));
+        out
+    };
+    let lines: Vec<String> = rows.iter().map(written).collect();
+    let widest = lines.iter().map(|row| columns(row.trim_end())).max().unwrap_or(0);
+    // A file or a pipe has no width, and its reader can scroll.
+    if widest <= style.width || style.width >= Style::WIDTH {
+        return lines;
     }
+    let Some((heads, rows)) = rows.split_first() else { return lines };
+    let entries = |row: &Vec<String>| {
+        let mut out = String::new();
+        let mut cells = heads.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+        if let Some((head, cell)) = cells.next() {
+            line(&mut out, &format!("  {head} {cell}"), style);
+        }
+        let width = heads.iter().skip(1).map(|head| columns(head)).max().unwrap_or(0);
+        for (head, cell) in cells {
+            hanging(&mut out, &format!("    {head:<width$}  "), cell, width + 6, style);
+        }
+        out
+    };
+    // The heads stand in every row.
+    std::iter::once(String::new()).chain(rows.iter().map(entries)).collect()
 }
 
 /// A name on the left and a text beside it, whose words stay within the width.
@@ -56,7 +89,17 @@ pub(super) fn properties(out: &mut String, rows: &[Vec<String>], style: Style) {
     }
 }
 
-/// The width of each column: that of its widest cell.
+/// A text of at most `most` characters. The middle of a longer one is left out: names often differ at their ends only.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(3);
+    let (start, end) = (kept / 2, kept - kept / 2);
+    text.chars().take(start).chain("...".chars()).chain(text.chars().skip(length - end)).collect()
+}
+
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -76,23 +119,40 @@ fn cells(row: &[String], widths: &[usize]) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn words_go_to_the_next_line_and_none_is_lost() {
-        let text = "bounds 7, flatten 3, injective 3, iteration 8, overflow 5, simulation 6, tight 3";
-        let lines = wrapped(text, 49, 100);
-        assert!(lines.iter().all(|line| 49 + line.len() <= 100));
-        assert_eq!(lines.join(" "), text);
-        assert_eq!(lines.len(), 2);
-        assert_eq!(wrapped(text, 49, 200).len(), 1);
-        assert_eq!(wrapped(text, 90, 60).join(" "), text);
+    fn narrow(width: usize) -> Style {
+        Style { width, ..Style::default() }
     }
 
     #[test]
     fn a_long_property_hangs_under_its_beginning() {
         let mut out = String::new();
         let rows = [vec!["map".to_owned(), "a ".repeat(30)], vec!["shape".to_owned(), "[3]".to_owned()]];
-        properties(&mut out, &rows, Style { width: 40, ..Style::default() });
+        properties(&mut out, &rows, narrow(40));
         assert!(out.lines().all(|line| line.len() <= 40), "{out}");
         assert!(out.lines().nth(1).is_some_and(|line| line.starts_with("         a")), "{out}");
+    }
+
+    #[test]
+    fn a_long_line_hangs_under_its_indent_and_colours_take_no_room() {
+        let mut out = String::new();
+        line(&mut out, "  one two \u{1b}[32mthree\u{1b}[0m four", narrow(21));
+        assert_eq!(out, "  one two \u{1b}[32mthree\u{1b}[0m\n    four\n");
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_a_list_on_a_terminal_and_stays_one_elsewhere() {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let rows = [row(["pool", "a long head", ""]), row(["0", "x ".repeat(15).as_str(), ""])];
+        let mut out = String::new();
+        table(&mut out, &rows, narrow(40));
+        assert!(out.starts_with("  pool 0\n    a long head  x x") && out.lines().all(|line| line.len() <= 40), "{out}");
+        let wide = [row(["pool", "", ""]), row(["0", "x".repeat(120).as_str(), ""])];
+        assert_eq!(table_rows(&wide, Style::default()).len(), 2);
+    }
+
+    #[test]
+    fn the_middle_of_a_long_name_is_left_out() {
+        assert_eq!(shortened("a_really_long_name_1", 12), "a_re...ame_1");
+        assert_eq!(shortened("short", 12), "short");
     }
 }

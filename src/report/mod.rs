@@ -20,7 +20,7 @@ pub mod fuzz_sabotage;
 pub mod fuzz_text;
 pub mod layout;
 pub mod layout_text;
-mod lines;
+pub(crate) mod lines;
 pub mod map;
 pub mod map_text;
 pub mod obligation;

@@ -13,7 +13,7 @@
 use tilewright_script::{DiagnosticRenderer, Source};
 use tilewright_verify::{Counterexample, Place, Report, Side, Verdict};
 
-use super::lines::{hanging, line};
+use super::lines::{hanging, line, verbatim};
 use super::text::Style;
 use crate::pipeline::outcome::Summary;
 
@@ -25,6 +25,12 @@ const BELOW_COLUMN: usize = 13;
 
 /// Columns of a subject that has the method beside it.
 const SUBJECT_COLUMNS: usize = 44;
+
+/// Most columns of a subject and a method beside it.
+const SUBJECT_AND_METHOD: usize = 60;
+
+/// Columns of a time in milliseconds, with the parentheses around it.
+const TIME_COLUMNS: usize = " (999.9 ms)".len();
 
 /// The source texts that obligations point into.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,9 +63,9 @@ pub(super) fn obligation(out: &mut String, report: &Report, texts: Texts<'_>, st
         && let Some(source) = texts.of(place)
     {
         let columns = style.width.saturating_sub(BELOW_COLUMN).max(1);
-        let renderer = DiagnosticRenderer { color: style.color, width: columns };
+        let renderer = DiagnosticRenderer { color: style.color, width: columns, ..DiagnosticRenderer::PLAIN };
         for row in renderer.excerpt(source, place.span).lines() {
-            line(out, &format!("{:BELOW_COLUMN$}{row}", ""));
+            verbatim(out, &format!("{:BELOW_COLUMN$}{row}", ""));
         }
     }
 }
@@ -77,7 +83,7 @@ pub(super) fn obligations_of(out: &mut String, map: &str, reports: &[Report], st
 pub(super) fn proved_line(out: &mut String, reports: &[Report], style: Style) {
     let proved = reports.iter().filter(|report| report.verdict.is_proved()).count();
     let verdict = style.verdict(Summary::of_reports(reports), 0);
-    line(out, &format!("{verdict}: {proved} of {} obligations proved", reports.len()));
+    line(out, &format!("{verdict}: {proved} of {} obligations proved", reports.len()), style);
 }
 
 /// Writes an obligation in one line if it fits, else the method below it.
@@ -85,15 +91,16 @@ fn written(out: &mut String, report: &Report, subject: &str, style: Style) {
     let verdict = style.verdict(Summary::from(&report.verdict), 8);
     let how = format!("{} ({:.1} ms)", report.method, report.ms);
     let length = subject.chars().count();
-    // A time of any length fits beside, so that it does not decide the form.
-    let beside = SUBJECT_COLUMN + length.max(SUBJECT_COLUMNS) + 1 + report.method.to_string().chars().count();
-    let fits = length + how.chars().count() <= 70 && beside <= style.width.max(60);
-    let mut first = String::new();
-    let text = if fits { format!("{subject:<SUBJECT_COLUMNS$} {how}") } else { subject.to_owned() };
     // The colour of the verdict takes no columns.
     let head = format!("    {:<8} {:<11} ", "", report.obligation);
+    // The time does not decide the form: it has the same room whatever it is.
+    let method = report.method.to_string().chars().count();
+    let beside = head.len() + length.max(SUBJECT_COLUMNS) + 1 + method + TIME_COLUMNS;
+    let fits = length + method <= SUBJECT_AND_METHOD && beside <= style.width;
+    let mut first = String::new();
+    let text = if fits { format!("{subject:<SUBJECT_COLUMNS$} {how}") } else { subject.to_owned() };
     if fits {
-        line(&mut first, &format!("{head}{text}"));
+        verbatim(&mut first, &format!("{head}{text}"));
     } else {
         hanging(&mut first, &head, &text, SUBJECT_COLUMN, style);
     }

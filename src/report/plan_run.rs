@@ -167,14 +167,14 @@ fn name<S: serde::Serializer>(source: &Source, serializer: S) -> Result<S::Ok, S
 
 /// The functions and the devices, as people read them.
 pub(super) fn text(out: &mut String, run: &RunReport, style: Style) {
-    line(out, &style.paint("1", &format!("kernels of {}", run.kernels.name)));
+    line(out, &style.paint("1", &format!("kernels of {}", run.kernels.name)), style);
     let mut rows = vec![vec!["function".to_owned(), "obligations proved".to_owned()]];
     let proved = |row: &FunctionRow| {
         let all = || row.steps.iter().flat_map(|step| &step.reports);
         format!("{} of {}", all().filter(|report| report.verdict.is_proved()).count(), all().count())
     };
     rows.extend(run.functions.iter().map(|row| vec![row.name.clone(), proved(row)]));
-    table(out, &rows);
+    table(out, &rows, style);
     for report in run.reports().filter(|report| style.verbose || !report.verdict.is_proved()) {
         obligation(out, report, Texts::one(&run.kernels), style);
     }
@@ -193,15 +193,15 @@ fn device_text(out: &mut String, row: &DeviceRow, style: Style) {
             rows.extend(step.compared.iter().map(|one| compared(&step.name, one, &ms)));
         }
         rows.extend(row.end.iter().map(|one| compared("at the end", one, "")));
-        table(out, &rows);
+        table(out, &rows, style);
     }
     let status = style.status(row.status, 0);
     match &row.device {
-        Some(device) => line(out, &format!("  on {device}: {status}, {} bytes of pools", row.pool_bytes)),
-        None => line(out, &format!("  opencl: {status}")),
+        Some(device) => line(out, &format!("  on {device}: {status}, {} bytes of pools", row.pool_bytes), style),
+        None => line(out, &format!("  opencl: {status}"), style),
     }
     for said in row.reason.iter().flat_map(|reason| reason.lines()) {
-        line(out, &format!("    {said}"));
+        line(out, &format!("    {said}"), style);
     }
 }
 

@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 
 use tilewright_ir::TensorRole;
 
-use super::draw_svg::{escaped, float, number};
+use super::draw_svg::{escaped, float, number, text_width};
+use super::lines::shortened;
 use super::palette::{Palette, PictureStyle};
 use super::plan::{PlaceRow, PlanReport, PoolRow, TensorRow};
 use super::plan_axis::{Axis, Extent};
@@ -33,6 +34,8 @@ const MAX_TENSORS: usize = 5000;
 const MAX_NAMES: usize = 240;
 const NAME_COLUMNS: usize = 3;
 const NAME_LETTERS: usize = 28;
+/// Letters of the name of a step.
+const STEP_LETTERS: usize = 24;
 /// Height of an input in the row that inputs share, and of the row.
 const INPUT: f64 = 14.0;
 const MAX_INPUTS: f64 = 210.0;
@@ -44,7 +47,8 @@ pub fn draw(report: &PlanReport, style: PictureStyle) -> String {
     let steps = report.steps.len().clamp(1, MAX_STEPS);
     let step = (STEPS / float(steps)).clamp(1.0, 120.0);
     let palette = style.palette();
-    let mut picture = Picture { out: String::new(), report, palette, steps, step, drawn: 0, keyed: Vec::new() };
+    let mut picture =
+        Picture { out: String::new(), report, palette, steps, step, drawn: 0, keyed: Vec::new(), width: 0.0 };
     let mut y = picture.heading();
     y = picture.steps(y);
     let top = y;
@@ -133,6 +137,8 @@ struct Picture<'a> {
     drawn: usize,
     /// The tensors whose boxes have a number in the place of their name, from 1.
     keyed: Vec<usize>,
+    /// Where the longer one of the title and the line below it ends.
+    width: f64,
 }
 
 impl Picture<'_> {
@@ -152,6 +158,7 @@ impl Picture<'_> {
         );
         let small = format!("font-size=\"12\" fill=\"{}\"", self.palette.text);
         self.text(MARGIN, MARGIN + 34.0, &small, &below);
+        self.width = MARGIN + text_width(&title, 16.0, true).max(text_width(&below, 12.0, false));
         MARGIN + 44.0
     }
 
@@ -159,7 +166,7 @@ impl Picture<'_> {
     fn steps(&mut self, y: f64) -> f64 {
         let (report, palette, n) = (self.report, self.palette, self.steps);
         let named = n <= NAMED_STEPS && self.step >= 14.0;
-        let longest = report.steps.iter().map(|name| name.chars().count().min(24)).max().unwrap_or(0);
+        let longest = report.steps.iter().map(|name| name.chars().count().min(STEP_LETTERS)).max().unwrap_or(0);
         let height = if named { 14.0 + float(longest) * 4.2 } else { 14.0 };
         let every = (1..).map(|k| 1usize << k).take(40).find(|&k| float(k) * self.step >= 30.0).unwrap_or(1);
         let every = if self.step >= 18.0 { 1 } else { every };
@@ -167,7 +174,7 @@ impl Picture<'_> {
             let x = self.x(at) + self.step / 2.0;
             let bottom = y + height;
             if named {
-                let name: String = name.chars().take(24).collect();
+                let name = shortened(name, STEP_LETTERS);
                 let turn = format!(
                     "font-size=\"11\" fill=\"{}\" transform=\"rotate(-40 {} {})\"",
                     palette.text,
@@ -392,11 +399,7 @@ impl Picture<'_> {
                 self.out,
                 "<rect x=\"{left}\" y=\"{top}\" width=\"10\" height=\"10\" fill=\"{fill}\" stroke=\"{line}\"/>"
             );
-            let short = if row.name.chars().count() > NAME_LETTERS {
-                row.name.chars().take(NAME_LETTERS - 3).chain("...".chars()).collect()
-            } else {
-                row.name.clone()
-            };
+            let short = shortened(&row.name, NAME_LETTERS);
             let (pool, first, last) = (row.storage_id, row.first, row.last);
             let text = format!("{}  {short}: pool {pool}, {}, steps {first} to {last}", position + 1, place(row));
             self.text(x + 15.0, y + 9.0, &small, &text);
@@ -467,8 +470,8 @@ impl Picture<'_> {
     fn close(self, height: f64) -> String {
         let steps = self.x(self.steps) + MARGIN;
         let Palette { paper, ink, hatch: [ground, stroke], .. } = self.palette;
-        // The name of the last step leans over the end, and the summary is a long line; both need width.
-        let (width, height) = (number((steps + 90.0).max(940.0)), number(height));
+        // The last name of a step leans over the end.
+        let (width, height) = (number((steps + 90.0).max(940.0).max(self.width + MARGIN)), number(height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"sans-serif\" fill=\"{ink}\">\n<defs><pattern id=\"free\" width=\"6\" height=\"6\" \

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tilewright_ir::TensorRole;
 
-use super::lines::{line, table};
+use super::lines::{line, shortened, table};
 use super::obligation::{Texts, obligation};
 use super::plan::{AmountsRow, PartRow, PlaceRow, PlanReport, PoolRow, TensorRow};
 use super::plan_run;
@@ -13,6 +13,8 @@ use crate::harness::engine::Status;
 
 /// Most rows of a table without `--verbose`.
 const MAX_ROWS: usize = 40;
+/// Columns of a cell: names and shapes may be of any length, a table is not.
+const MAX_COLUMNS: usize = 48;
 
 /// The report; ends with a newline.
 pub fn plan(report: &PlanReport, style: Style) -> String {
@@ -20,13 +22,13 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
     let figures = &report.report;
     let title =
         format!("{}: {} tensors, {} steps, {} pools", report.file, figures.tensors, figures.steps, report.pools.len());
-    line(&mut out, &style.paint("1", &title));
-    line(&mut out, &format!("  planner {}, textures up to {}", figures.planner, figures.limits));
+    line(&mut out, &style.paint("1", &title), style);
+    line(&mut out, &format!("  planner {}, textures up to {}", figures.planner, figures.limits), style);
     out.push('\n');
     let head = ["pool", "scope", "type", "size", "bytes"];
     rows(&mut out, &head, report.pools.iter().map(pool), style);
     out.push('\n');
-    let head = ["tensor", "type and shape", "pool", "place", "steps", ""];
+    let head = ["tensor", "type and shape", "pool", "place", "steps", "role"];
     rows(&mut out, &head, report.tensors.iter().map(tensor), style);
     out.push('\n');
     let ours = figures.planner;
@@ -52,34 +54,24 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
             ran => write!(said, ", {agree} of {ran} device runs agree (seed {})", run.seed),
         };
     }
-    line(&mut out, &format!("{}: {said}", style.verdict(report.summary(), 0)));
+    line(&mut out, &format!("{}: {said}", style.verdict(report.summary(), 0)), style);
     out
 }
 
 /// Writes a table, cut after `MAX_ROWS` rows.
 fn rows(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>, style: Style) {
     let mut lines = vec![head.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()];
-    lines.extend(rows.map(|row| row.into_iter().map(shortened).collect()));
+    lines.extend(rows.map(|row| row.iter().map(|cell| shortened(cell, MAX_COLUMNS)).collect()));
     let n = lines.len() - 1;
     if n > MAX_ROWS && !style.verbose {
         lines.truncate(1 + MAX_ROWS);
     }
-    table(out, &lines);
+    table(out, &lines, style);
     if n > MAX_ROWS && !style.verbose {
-        line(out, &format!("  ... and {} more, which --verbose shows", n - MAX_ROWS));
+        line(out, &format!("  ... and {} more, which --verbose shows", n - MAX_ROWS), style);
     }
 }
 
-/// A cell cut after 48 characters, because names and shapes may have any length.
-fn shortened(cell: String) -> String {
-    const MOST: usize = 48;
-    if cell.chars().count() <= MOST {
-        return cell;
-    }
-    cell.chars().take(MOST - 3).chain("...".chars()).collect()
-}
-
-/// The row of a pool.
 fn pool(pool: &PoolRow) -> Vec<String> {
     let (size, dtype) = match pool.shape.as_slice() {
         &[width, height, _] => (format!("{width}x{height} texels"), pool.dtype.clone()),

@@ -22,7 +22,7 @@ use tilewright_script::Source;
 use tilewright_verify::Report;
 
 use super::check::{Dim, FileReport, reason};
-use super::lines::{hanging, line, table, wrapped};
+use super::lines::{hanging, line, table};
 use super::obligation::{Texts, obligation};
 use crate::harness::engine::{EngineOutcome, Status};
 use crate::pipeline::outcome::{self, BufferOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
@@ -87,13 +87,13 @@ pub fn check(report: &FileReport<'_>, style: Style) -> String {
     let (file, outcome) = (&report.source.name, report.outcome);
     for function in &outcome.functions {
         let title = format!("{file}: {}", function.name);
-        line(&mut out, &style.paint("1", &title));
+        line(&mut out, &style.paint("1", &title), style);
         passes(&mut out, &function.steps, Texts::one(report.source), style);
         premises(&mut out, &function.steps, style);
         if !function.buffers.is_empty() {
             out.push('\n');
-            buffers(&mut out, &function.buffers);
-            texture_limits(&mut out, function);
+            buffers(&mut out, &function.buffers, style);
+            texture_limits(&mut out, function, style);
         }
         if !function.run.engines.is_empty() {
             out.push('\n');
@@ -102,35 +102,39 @@ pub fn check(report: &FileReport<'_>, style: Style) -> String {
         summary(&mut out, &outcome.setting, function, style);
     }
     if outcome.functions.is_empty() {
-        line(&mut out, &format!("{} nothing in {file} was checked", style.verdict(Summary::Skipped, 0)));
+        line(&mut out, &format!("{} nothing in {file} was checked", style.verdict(Summary::Skipped, 0)), style);
     }
     out
 }
 
-/// Writes the limits of textures, their source, and the extents that are checked when the kernel is launched.
-fn texture_limits(out: &mut String, function: &FunctionOutcome) {
+/// How large textures may be, who says so, and what only the launch can check.
+fn texture_limits(out: &mut String, function: &FunctionOutcome, style: Style) {
     let Some(chosen) = &function.texture_limits else { return };
     let (width, height) = (chosen.limits.width, chosen.limits.height);
-    line(out, &format!("  textures: at most {width} wide and {height} high, by {}", chosen.from));
+    line(out, &format!("  textures: at most {width} wide and {height} high, by {}", chosen.from), style);
     if !chosen.checked_at_launch.is_empty() {
-        line(out, &format!("    the launch checks the symbolic extents of {}", chosen.checked_at_launch.join(", ")));
+        line(
+            out,
+            &format!("    the launch checks the symbolic extents of {}", chosen.checked_at_launch.join(", ")),
+            style,
+        );
     }
 }
 
 /// Writes the table of steps, each with the obligations that are not proved below it.
 fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Style) {
-    line(out, &format!("  {:<26} {:<9} {:>9}  {}", "step", "verdict", "ms", "obligations"));
+    let last = if style.width >= NARROW { "obligations" } else { "" };
+    line(out, &format!("  {:<26} {:<9} {:>9}  {last}", "step", "verdict", "ms"), style);
     for step in steps {
         let said = step.blocked.as_ref().map_or_else(|| counts(&step.reports), ToString::to_string);
         let empty = step.blocked.is_none() && step.reports.is_empty();
         let verdict = if empty { format!("{:<9}", "-") } else { style.verdict(step.summary(), 9) };
-        // On a narrow terminal the obligations are below the step.
-        let indent = if style.width >= NARROW { 49 } else { 6 };
-        let mut said = wrapped(&said, indent, style.width).into_iter();
-        let first = if style.width >= NARROW { said.next().unwrap_or_default() } else { String::new() };
-        line(out, &format!("  {:<26} {verdict} {:>9.1}  {first}", step.name, step.ms));
-        for more in said {
-            line(out, &format!("{:indent$}{more}", ""));
+        let head = format!("  {:<26} {verdict} {:>9.1}", step.name, step.ms);
+        if style.width >= NARROW {
+            hanging(out, &format!("{head}  "), &said, 49, style);
+        } else {
+            line(out, &head, style);
+            hanging(out, "      ", &said, 6, style);
         }
         for report in &step.reports {
             if style.verbose || !report.verdict.is_proved() {
@@ -172,8 +176,7 @@ pub(super) fn shape(dims: &[Dim]) -> String {
     format!("[{}]", dims.join(", "))
 }
 
-/// Writes the table of buffers.
-fn buffers(out: &mut String, buffers: &[BufferOutcome]) {
+fn buffers(out: &mut String, buffers: &[BufferOutcome], style: Style) {
     let head = ["buffer", "type", "logical", "physical", "separators", "flat"].map(str::to_owned).to_vec();
     let extents = |extents: &[Expr]| shape(&Dim::shape(extents));
     let row = |buffer: &BufferOutcome| {
@@ -187,7 +190,7 @@ fn buffers(out: &mut String, buffers: &[BufferOutcome]) {
         ]
     };
     let rows: Vec<_> = std::iter::once(head).chain(buffers.iter().map(row)).collect();
-    table(out, &rows);
+    table(out, &rows, style);
 }
 
 /// Writes the table of runs, then the stage to blame and notes.
@@ -195,7 +198,7 @@ fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
     let run = &function.run;
     if !run.symbols.is_empty() {
         let shapes: Vec<_> = run.symbols.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        line(out, &format!("  run with {}", shapes.join(", ")));
+        line(out, &format!("  run with {}", shapes.join(", ")), style);
     }
     let widest = run.engines.iter().map(|row| engine_name(row).chars().count()).max().unwrap_or(0).max(6);
     // If the names leave no room for the figures, the figures stand below the names.
@@ -204,17 +207,17 @@ fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
     let head = format!("{:<13} {:>10} {:>9} {:>7} {:>9}", "status", "compared", "different", "max ulp", "ms");
     let name = |name: &str| format!("  {name:<width$}  ");
     if !beside {
-        line(out, "  engine");
+        line(out, "  engine", style);
     }
-    line(out, &format!("{}{head}", name(if beside { "engine" } else { "" })));
+    line(out, &format!("{}{head}", name(if beside { "engine" } else { "" })), style);
     for row in &run.engines {
         let own = engine_name(row);
         if !beside {
-            line(out, &format!("  {own}"));
+            line(out, &format!("  {own}"), style);
         }
-        line(out, &format!("{}{}", name(if beside { &own } else { "" }), engine(row, style)));
+        line(out, &format!("{}{}", name(if beside { &own } else { "" }), engine(row, style)), style);
         if let Some(device) = &row.device {
-            line(out, &format!("    on {device}"));
+            line(out, &format!("    on {device}"), style);
         }
         let shown = !row.status.is_ok() || style.verbose;
         for said in reason(row).iter().filter(|_| shown).flat_map(|reason| reason.lines()) {
@@ -222,7 +225,7 @@ fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
         }
     }
     if let Some(blame) = &run.blame {
-        line(out, &format!("  the first stage that went wrong is {blame}"));
+        line(out, &format!("  the first stage that went wrong is {blame}"), style);
     }
     for note in &run.notes {
         hanging(out, "  note: ", note, 8, style);
@@ -276,13 +279,12 @@ fn summary(out: &mut String, setting: &Setting, function: &FunctionOutcome, styl
 /// The report of `tilewright validate`; ends with a newline.
 pub fn validate(before: &Source, after: &Source, steps: &[StepOutcome], verdict: Summary, style: Style) -> String {
     let mut out = String::new();
-    line(&mut out, &style.paint("1", &format!("{} -> {}", before.name, after.name)));
+    line(&mut out, &style.paint("1", &format!("{} -> {}", before.name, after.name)), style);
     passes(&mut out, steps, Texts { before: Some(before), after: Some(after) }, style);
     premises(&mut out, steps, style);
     let all = steps.iter().flat_map(|step| &step.reports);
     let (proved, count) = (all.clone().filter(|report| report.verdict.is_proved()).count(), all.count());
-    let under = under(verdict, steps);
-    line(&mut out, &format!("{}{under}: {proved} of {count} obligations proved", style.verdict(verdict, 0)));
+    line(&mut out, &format!("{}: {proved} of {count} obligations proved", style.verdict(verdict, 0)), style);
     out
 }
 

@@ -224,7 +224,7 @@ fn letters_have_their_usual_order_whatever_the_layout_is() {
 #[test]
 fn errors_in_a_name_have_their_position() {
     type Case = (&'static str, &'static [i64], &'static str, (u32, u32));
-    let cases: [Case; 16] = [
+    let cases: [Case; 18] = [
         ("NCHW4d", &[2, 3, 5, 7], "the axis d has a block, but there is no D", (4, 6)),
         ("NCHW4", &[2, 3, 5, 7], "the block size 4 has no axis", (4, 5)),
         ("NCHWc", &[2, 3, 5, 7], "the axis c appears twice", (4, 5)),
@@ -240,7 +240,9 @@ fn errors_in_a_name_have_their_position() {
         ("NHWC->NCW", &[2, 3, 5, 7], "the axis H stands on the left side of the arrow only", (0, 9)),
         ("NCHW4c->NHWC", &[2, 5, 7, 9, 3], "the block 4c has 4 elements, but the shape says 3", (0, 12)),
         ("(8,0)", &[19, 300], "0 is not a tile size", (3, 4)),
-        ("(*,8", &[19, 300], "expected `,` or `)`, found `}`", (4, 4)),
+        ("(*,8", &[19, 300], "expected `,` or `)`, found the end of the text", (4, 4)),
+        ("(8)3", &[19, 300], "`3` follows the end of the tiles", (3, 4)),
+        ("(-8,128)", &[19, 300], "-8 is negative, and a tile size is at least 1", (1, 3)),
     ];
     for (text, extents, message, place) in cases {
         assert_eq!(fault(text, extents), (message.to_owned(), Some(place)), "{text}");

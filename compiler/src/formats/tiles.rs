@@ -8,7 +8,7 @@
 //! each dimension that the last tile makes.
 
 use tilewright_ir::layout::{ArrayShape, Dimension, Layout, LayoutError, SymbolicTiling};
-use tilewright_ir::{Diagnostic, ElementType, Expr, IndexMap, InverseClaim, ScalarType, Span, Var};
+use tilewright_ir::{Diagnostic, ElementType, Expr, IndexMap, InverseClaim, ScalarType, Var};
 
 use super::splits::typed;
 use super::{Named, at_whole, index_map};
@@ -30,19 +30,7 @@ pub struct Tiled {
 
 /// Reads `(8,128)(2,1)`: tiles on a row-major array.
 pub(super) fn read(text: &str, shape: &[Expr]) -> Result<Named, Diagnostic> {
-    let order: Vec<String> = (0..shape.len()).rev().map(|axis| axis.to_string()).collect();
-    let head = format!("{{{}:T", order.join(","));
-    let shift = u32::try_from(head.len()).unwrap_or(0);
-    let read = tilewright_script::read_xla_layout(&format!("{head}{text}}}"), shape.len());
-    let layout = read.map_err(|found| {
-        let mut fault = found.into_iter().next().unwrap_or_else(|| Diagnostic::error("tiles", None, "no tiles"));
-        for label in &mut fault.labels {
-            let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            let at = |at: u32| at.saturating_sub(shift).min(end);
-            label.span = Span::new(at(label.span.start), at(label.span.end));
-        }
-        fault
-    })?;
+    let layout = tilewright_script::read_xla_tiles(text, shape.len()).map_err(|fault| at_whole(fault, text))?;
     let Tiled { map, shape: physical, padded_axes, .. } =
         tiled(&layout, shape).map_err(|fault| at_whole(fault, text))?;
     let Some((meaning, _)) = tilewright_verify::layout::order_and_tiles(&layout, map.vars(), map.domain()) else {

@@ -57,7 +57,12 @@ fn transformed(func: &PrimFunc, data: &Var, maps: &[IndexMap]) -> Result<Vec<Buf
         return Ok(Vec::new());
     }
     let is_tiled = func.attrs.tile_layout.iter().any(|(tiled, _)| tiled == data);
-    let layout = Layout::new(first, maps).map_err(|error| vec![error])?;
+    // What the algebra says of a map has no place of its own.
+    let placed = |error: Diagnostic| match func.layout_span(first) {
+        Some(span) if error.labels.is_empty() => error.with_label(span, ""),
+        _ => error,
+    };
+    let layout = Layout::new(first, maps).map_err(|error| vec![placed(error)])?;
     let (mut claims, mut found) = (Vec::new(), Vec::new());
     for alias in &aliases {
         match agrees(first, alias).and_then(|()| layout.claim(alias, maps, is_tiled)) {

@@ -40,8 +40,19 @@ impl PairFault {
     }
 }
 
+/// What is decided about a pair of functions.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// One report for each obligation.
+    pub reports: Vec<Report>,
+    /// What all of them take for granted.
+    pub premises: Vec<Premise>,
+    /// The claims about buffers, given or inferred.
+    pub claims: Vec<BufferClaim>,
+}
+
 /// Decides whether the function after means what the function before means: pairs them, asks the judge, and runs both if the
-/// judge leaves it open. Returns the reports of all obligations, and what they take for granted.
+/// judge leaves it open.
 ///
 /// # Errors
 /// Those of [`pair`].
@@ -50,13 +61,13 @@ pub fn validate(
     after: &PrimFunc,
     maps: &[GivenMap],
     judge: &Judge,
-) -> Result<(Vec<Report>, Vec<Premise>), Vec<PairFault>> {
+) -> Result<Judged, Vec<PairFault>> {
     let (after, evidence) = pair(before, after, maps)?;
     let mut reports = judge.check_pass(before, &after, &evidence);
     executed::refute(Before::Func(before), &after, Some(&evidence), &mut reports);
     let mut premises = Premise::of_call(before);
     premises.extend(Premise::of_pass(&evidence));
-    Ok((reports, premises))
+    Ok(Judged { reports, premises, claims: evidence.buffers })
 }
 
 /// Returns the function after, in terms of the symbolic extents of the function before, and the claim that relates the two.

@@ -17,9 +17,21 @@ pub(super) struct Args<'a> {
     pub(super) span: Span,
     pub(super) positional: VecDeque<Arg<'a>>,
     pub(super) keywords: Vec<(String, Arg<'a>)>,
+    /// The parameters that the callee asked for, in its order.
+    params: Vec<String>,
 }
 
 impl<'a> Args<'a> {
+    /// The arguments of a call of `callee` at `span`.
+    pub(super) fn new(
+        callee: String,
+        span: Span,
+        positional: VecDeque<Arg<'a>>,
+        keywords: Vec<(String, Arg<'a>)>,
+    ) -> Self {
+        Self { callee, span, positional, keywords, params: Vec::new() }
+    }
+
     /// Takes the argument for the parameter `name`: the next positional argument, else the keyword.
     pub(super) fn take(&mut self, name: &str) -> Eval<Option<Arg<'a>>> {
         let positional = self.positional.pop_front();
@@ -33,6 +45,7 @@ impl<'a> Args<'a> {
 
     /// The keyword argument `name`.
     pub(super) fn keyword(&mut self, name: &str) -> Option<Arg<'a>> {
+        self.params.push(name.to_owned());
         let position = self.keywords.iter().position(|(keyword, _)| keyword == name)?;
         Some(self.keywords.remove(position).1)
     }
@@ -57,7 +70,13 @@ impl<'a> Args<'a> {
         }
         if let Some((name, (_, span))) = self.keywords.first() {
             let message = format!("`{}` does not support the argument `{name}`", self.callee);
-            return Err(Diagnostic::error("argument", Some(*span), message));
+            let listed = match self.params.as_slice() {
+                [] => "it takes no arguments by name".to_owned(),
+                params => format!("its parameters are ({})", params.join(", ")),
+            };
+            let near = tilewright_script::nearest(name, self.params.iter().map(String::as_str));
+            let help = near.map_or(listed.clone(), |near| format!("did you mean `{near}`? {listed}"));
+            return Err(Diagnostic::error("argument", Some(*span), message).with_help(help));
         }
         Ok(())
     }

@@ -195,7 +195,7 @@ pub(super) fn unsupported_path(path: &str, span: Span) -> Diagnostic {
     }
     let local = path.strip_prefix("tvm.").unwrap_or(path);
     let known = known_paths();
-    let near = tilewright_script::nearest(local, known.iter().map(String::as_str));
+    let near = tilewright_script::nearest_function(local, known.iter().map(String::as_str));
     let fault = Diagnostic::error("unsupported", Some(span), format!("`{path}` is not supported"));
     if let Some(near) = near {
         return fault.with_help(format!("did you mean `{near}`?"));

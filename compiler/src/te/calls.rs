@@ -43,6 +43,11 @@ impl<'a> Interp<'a> {
                 return self.method(&receiver_value, receiver.span, method, args);
             }
         }
+        if let ExprKind::Name(name) = &func.kind
+            && self.lookup(name).is_none()
+        {
+            return Err(self.unknown_function(name, func.span));
+        }
         let callee = self.expr(func)?;
         let name = match &callee {
             Value::Path(path) => path.to_string(),
@@ -81,7 +86,7 @@ impl<'a> Interp<'a> {
         for keyword in keywords {
             named.push((keyword.name.clone(), (self.expr(&keyword.value)?, keyword.span)));
         }
-        Ok(Args { callee: callee.to_owned(), span, positional, keywords: named })
+        Ok(Args::new(callee.to_owned(), span, positional, named))
     }
 
     /// Calls a function of the program.
@@ -123,6 +128,6 @@ impl<'a> Interp<'a> {
     pub(super) fn apply(&mut self, closure: &Closure<'a>, values: Vec<Value<'a>>, span: Span) -> Eval<Value<'a>> {
         let positional = values.into_iter().map(|value| (value, span)).collect();
         let callee = closure.function.name.clone();
-        self.invoke(closure, Args { callee, span, positional, keywords: Vec::new() })
+        self.invoke(closure, Args::new(callee, span, positional, Vec::new()))
     }
 }

@@ -138,6 +138,43 @@ impl<'a> Interp<'a> {
         builtin.then(|| Value::Path(format!("builtins.{name}").into()))
     }
 
+    /// The names that [`Interp::lookup`] finds, except those of Python.
+    fn variables(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut frame = Some(self.frame());
+        while let Some(index) = frame {
+            names.extend(self.frames[index].vars.keys().map(String::as_str));
+            frame = self.frames[index].parent;
+        }
+        names
+    }
+
+    /// The error of a name that nothing defines.
+    pub(super) fn unknown_name(&self, name: &str, span: Span) -> Diagnostic {
+        let symbol = name.len() == 1 && name.starts_with(char::is_uppercase) || name.starts_with(char::is_lowercase);
+        // Every short name is one letter away from some other one.
+        let near = tilewright_script::nearest(name, self.variables()).filter(|_| name.len() > 2);
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if symbol => format!("a symbolic extent is defined by `{name} = te.var(\"{name}\")`"),
+            None => format!("define `{name}` before this line"),
+        };
+        Diagnostic::error("unknown-name", Some(span), format!("`{name}` is not defined")).with_help(help)
+    }
+
+    /// The error of a call of a name that nothing defines.
+    pub(super) fn unknown_function(&self, name: &str, span: Span) -> Diagnostic {
+        let python = super::python::PYTHON;
+        let near = tilewright_script::nearest(name, self.variables().into_iter().chain(python));
+        // A word of four letters is two letters away from many others.
+        let help = match near.filter(|near| name.len() > 2 && near.chars().next() == name.chars().next()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("of Python's functions the dialect has {}", python.join(", ")),
+        };
+        Diagnostic::error("unknown-name", Some(span), format!("`{name}` is not a function that is known"))
+            .with_help(help)
+    }
+
     /// A variable of the module.
     pub(super) fn global_value(&self, name: &str) -> Option<&Value<'a>> {
         self.frames[0].vars.get(name)

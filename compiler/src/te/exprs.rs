@@ -86,15 +86,7 @@ impl<'a> Interp<'a> {
 
     /// The value of a variable.
     pub(super) fn name(&mut self, name: &str, span: Span) -> Eval<Value<'a>> {
-        self.lookup(name).ok_or_else(|| {
-            let help =
-                if name.len() == 1 && name.starts_with(char::is_uppercase) || name.starts_with(char::is_lowercase) {
-                    format!("a symbolic extent is defined by `{name} = te.var(\"{name}\")`")
-                } else {
-                    format!("define `{name}` before this line")
-                };
-            Diagnostic::error("unknown-name", Some(span), format!("`{name}` is not defined")).with_help(help)
-        })
+        self.lookup(name).ok_or_else(|| self.unknown_name(name, span))
     }
 
     /// Evaluates `value.name`. If `value` is the undefined name `args` and `name` is defined, the result is `name`: programs

@@ -12,12 +12,44 @@ use super::builtins::unsupported_path;
 use super::eval::Interp;
 use super::value::{AxisValue, Eval, Placed, StageRef, Value, to_dtype, to_int, to_items, wrong_kind};
 
+/// The attributes that [`Interp::attribute`] knows of a value.
+fn attributes(value: &Value<'_>) -> &'static [&'static str] {
+    match value {
+        Value::Tensor(_) => &["shape", "dtype", "name", "ndim", "op"],
+        Value::Op(_) | Value::StageOp(_) => &["axis", "reduce_axis", "name"],
+        Value::Stage(_) => &["op"],
+        Value::Axis(_) => &["var", "dtype"],
+        Value::Expr(_) => &["dtype"],
+        _ => &[],
+    }
+}
+
+/// The methods that [`Interp::method`] knows of a value.
+fn methods(value: &Value<'_>) -> &'static [&'static str] {
+    match value {
+        Value::Op(_) => &["output"],
+        Value::List(_) => &["append"],
+        Value::Expr(_) | Value::Axis(_) => &["astype", "equal"],
+        Value::Int(_) | Value::Float(_) => &["astype"],
+        _ => &[],
+    }
+}
+
+/// Adds the name that is meant, or else all that there are.
+fn suggesting(fault: Diagnostic, name: &str, known: &[&str]) -> Diagnostic {
+    match (tilewright_script::nearest(name, known.iter().copied()), known) {
+        (Some(near), _) => fault.with_help(format!("did you mean `{near}`?")),
+        (None, []) => fault,
+        (None, known) => fault.with_help(format!("known here: {}", known.join(", "))),
+    }
+}
+
 impl<'a> Interp<'a> {
     /// `value.name`. A table: the attributes of each kind of value.
     pub(super) fn attribute(&mut self, value: &Value<'a>, name: &str, span: Span) -> Eval<Value<'a>> {
         let unknown = || {
             let message = format!("{} has no attribute `{name}` that is supported", value.describe());
-            Err(Diagnostic::error("attribute", Some(span), message))
+            Err(suggesting(Diagnostic::error("attribute", Some(span), message), name, attributes(value)))
         };
         match (value, name) {
             (Value::Path(path), _) if matches!(&**path, "tvm.te" | "tvm") && name == "AXIS_SEPARATOR" => {
@@ -153,7 +185,7 @@ impl<'a> Interp<'a> {
             }
             _ => {
                 let message = format!("{} has no method `{name}` that is supported", receiver.describe());
-                Err(Diagnostic::error("method", Some(span), message))
+                Err(suggesting(Diagnostic::error("method", Some(span), message), name, methods(receiver)))
             }
         }
     }

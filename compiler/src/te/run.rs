@@ -141,7 +141,7 @@ impl<'a> Interp<'a> {
     /// Calls a function with its defaults; an error does not stop the others.
     fn call_entry(&mut self, closure: &Closure<'a>, errors: &mut Vec<Diagnostic>) {
         let (callee, span) = (closure.function.name.clone(), closure.function.span);
-        let args = Args { callee, span, positional: std::collections::VecDeque::new(), keywords: Vec::new() };
+        let args = Args::new(callee, span, std::collections::VecDeque::new(), Vec::new());
         errors.extend(self.invoke(closure, args).err());
     }
 

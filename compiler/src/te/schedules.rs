@@ -49,8 +49,12 @@ impl<'a> Interp<'a> {
             }
             _ => {
                 let message = format!("a schedule's `{name}` is not supported");
-                Err(Diagnostic::error("unsupported-primitive", Some(args.span), message)
-                    .with_help("cache_read and cache_write are; rfactor and create_group are not"))
+                let near = tilewright_script::nearest(name, ["cache_read", "cache_write", "normalize"]);
+                let help = near.map_or_else(
+                    || "cache_read and cache_write are; rfactor and create_group are not".to_owned(),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                Err(Diagnostic::error("unsupported-primitive", Some(args.span), message).with_help(help))
             }
         }
     }

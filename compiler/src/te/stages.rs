@@ -9,6 +9,24 @@ use super::eval::Interp;
 use super::schedules::to_scope;
 use super::value::{Eval, Placed, StageRef, Value, to_index, to_int, to_items, to_str, wrong_kind};
 
+/// The primitives of a stage.
+const PRIMITIVES: [&str; 14] = [
+    "transform_layout",
+    "tile_layout",
+    "split",
+    "tile",
+    "reorder",
+    "fuse",
+    "bind",
+    "vectorize",
+    "unroll",
+    "parallel",
+    "compute_inline",
+    "compute_root",
+    "set_scope",
+    "pragma",
+];
+
 impl<'a> Interp<'a> {
     /// Opens a stage.
     pub(super) fn stage(&mut self, stage: StageRef) -> Eval<Stage<'_>> {
@@ -125,9 +143,13 @@ impl<'a> Interp<'a> {
             }
             _ => {
                 let message = format!("a stage's `{name}` is not supported");
-                Err(Diagnostic::error("unsupported-primitive", Some(span), message).with_help(
-                    "every tensor is computed in a nest of its own: transform_layout, tile_layout, split, tile, reorder, fuse, bind, vectorize, unroll, parallel and set_scope are known",
-                ))
+                let help = match tilewright_script::nearest(name, PRIMITIVES) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => {
+                        format!("every tensor is computed in a nest of its own; known are {}", PRIMITIVES.join(", "))
+                    }
+                };
+                Err(Diagnostic::error("unsupported-primitive", Some(span), message).with_help(help))
             }
         }
     }

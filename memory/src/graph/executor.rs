@@ -19,7 +19,7 @@ use serde::de::IgnoredAny;
 use tilewright_ir::{DataType, Diagnostic, GraphStep, GraphTensor, Scope, Span, TensorRole};
 
 use super::check::{self, Site};
-use super::json::{Strict, Text, parse, sorted_and_truncated, unreadable};
+use super::json::{Number, Numbers, Strict, Text, parse, sorted_and_truncated, unreadable};
 use super::{Document, NamedGraph, storage};
 
 /// The `func_name` of a node that only gives its input another shape.
@@ -31,10 +31,10 @@ pub(super) const VIEW: &str = "__nop";
 pub(super) struct FileText<'a> {
     #[serde(borrow)]
     nodes: Vec<Strict<NodeText<'a>>>,
-    arg_nodes: Vec<usize>,
-    heads: Vec<Vec<usize>>,
+    arg_nodes: Numbers<usize>,
+    heads: Vec<Numbers<usize>>,
     attrs: Strict<AttrsText<'a>>,
-    node_row_ptr: Vec<usize>,
+    node_row_ptr: Numbers<usize>,
     storage_pool: Option<Vec<Strict<storage::PoolText<'a>>>>,
 }
 
@@ -45,7 +45,7 @@ struct NodeText<'a> {
     #[serde(borrow)]
     op: Text<'a>,
     name: Text<'a>,
-    inputs: Vec<Vec<usize>>,
+    inputs: Vec<Numbers<usize>>,
     attrs: Option<Strict<NodeAttrs<'a>>>,
     #[serde(rename = "control_deps")]
     _control_deps: Option<IgnoredAny>,
@@ -66,13 +66,13 @@ type Tagged<'a, T> = (Text<'a>, Vec<T>);
 #[derive(Deserialize)]
 pub(super) struct AttrsText<'a> {
     #[serde(borrow)]
-    shape: Tagged<'a, Vec<u64>>,
+    shape: Tagged<'a, Numbers<u64>>,
     dltype: Tagged<'a, Text<'a>>,
-    pub(super) storage_id: Option<Tagged<'a, usize>>,
+    pub(super) storage_id: Option<Tagged<'a, Number<usize>>>,
     pub(super) storage_offset: Option<Tagged<'a, storage::Offset>>,
     storage_scope: Option<Tagged<'a, Text<'a>>>,
-    axis_separators: Option<Tagged<'a, Vec<usize>>>,
-    tensor_index: Option<Tagged<'a, usize>>,
+    axis_separators: Option<Tagged<'a, Numbers<usize>>>,
+    tensor_index: Option<Tagged<'a, Number<usize>>>,
     tensor_name: Option<Tagged<'a, Text<'a>>>,
 }
 
@@ -232,12 +232,13 @@ impl Reader<'_> {
     fn index(&self) -> Result<Vec<usize>, Diagnostic> {
         let Strict(attrs) = &self.file.attrs;
         let Some((_, index)) = &attrs.tensor_index else { return Ok((0..self.n_entries).collect()) };
+        let index: Vec<usize> = index.iter().map(|number| number.0).collect();
         let mut sorted = index.clone();
         sorted.sort_unstable();
         if !sorted.iter().copied().eq(0..self.n_entries) {
             return Err(error("`tensor_index` does not name each tensor once"));
         }
-        Ok(index.clone())
+        Ok(index)
     }
 
     /// The tensors in the order of their numbers. An unreadable type or scope is reported and replaced, so that
@@ -258,12 +259,12 @@ impl Reader<'_> {
                     Scope::Global
                 })
             });
-            let separators = attrs.axis_separators.as_ref().map(|(_, separators)| separators[entry].clone());
+            let separators = attrs.axis_separators.as_ref().map(|(_, separators)| separators[entry].to_vec());
             tensors.push((
                 index[entry],
                 GraphTensor {
                     name,
-                    shape: attrs.shape.1[entry].clone(),
+                    shape: attrs.shape.1[entry].to_vec(),
                     dtype,
                     scope,
                     axis_separators: separators.unwrap_or_default(),
@@ -307,7 +308,7 @@ impl Reader<'_> {
         let nodes = &self.file.nodes;
         let mut given = HashSet::new();
         let mut inputs = Vec::new();
-        for &node in &self.file.arg_nodes {
+        for &node in self.file.arg_nodes.iter() {
             let is_input = nodes.get(node).is_some_and(|Strict(node)| node.op.as_str() == "null");
             if !is_input || !given.insert(node) {
                 faults.push(error(format!("`arg_nodes` has {node}, which is no input or stands there twice")));

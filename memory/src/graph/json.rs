@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::error::Category;
 use tilewright_ir::{Diagnostic, Span};
 
 /// Maximal number of errors that are reported for one file.
@@ -52,18 +53,85 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Diagnost
     serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
-        let message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
-        let kind = if error.is_eof() { "the text ends too early: " } else { "" };
-        Diagnostic::error("graph-json", Some(place_of(text, error.line(), error.column())), format!("{kind}{message}"))
+        let message = message.strip_suffix(&place).unwrap_or(&message);
+        let (kind, help) = match error.classify() {
+            Category::Eof => ("the text ends too early: ", "close every bracket and every quote that is open"),
+            Category::Syntax | Category::Io => ("", "a graph is JSON; the text up to here is read, and this is not"),
+            Category::Data => ("", "docs/schemas.md lists the fields of a graph, and what each of them holds"),
+        };
+        let place = place_of(text, error.line(), error.column());
+        Diagnostic::error("graph-json", Some(place), format!("{kind}{message}")).with_help(help)
     })
 }
 
-/// The span of the character at a line and a column as serde counts them: from 1, columns in bytes.
+/// The span of the word, the number or the string whose last character is at a line and a column as serde counts them:
+/// from 1, columns in bytes. Any other character is a span of its own.
 fn place_of(text: &str, line: usize, column: usize) -> Span {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let at = text.floor_char_boundary((before + column.saturating_sub(1)).min(text.len()));
-    let width = text[at..].chars().next().map_or(0, char::len_utf8);
-    span(at, at + width)
+    let end = at + text[at..].chars().next().map_or(0, char::len_utf8);
+    let of_word = |c: char| c.is_ascii_alphanumeric() || ['+', '-', '.', '_'].contains(&c);
+    let start = match text[at..end].chars().next() {
+        Some('"') => text[..at].rfind('"').filter(|_| !text[..at].ends_with([':', ',', '[', '{', ' ', '\n'])),
+        Some(c) if of_word(c) => Some(at - text[..at].chars().rev().take_while(|&c| of_word(c)).count()),
+        _ => None,
+    };
+    span(start.unwrap_or(at), end)
+}
+
+/// A whole number of 0 to 2^63 - 1. Serde's own errors would name a type of Rust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number<T>(pub(super) T);
+
+impl<'de, T: TryFrom<u64>> Deserialize<'de> for Number<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole<T>(PhantomData<T>);
+        impl<T: TryFrom<u64>> Visitor<'_> for Whole<T> {
+            type Value = T;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number")
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<T, E> {
+                let fits = value <= i64::MAX.unsigned_abs();
+                T::try_from(value)
+                    .ok()
+                    .filter(|_| fits)
+                    .ok_or_else(|| E::custom(format!("{value} is above the largest number, 2^63 - 1")))
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<T, E> {
+                Err(E::custom(format!("{value} is negative: extents and positions are at least 0")))
+            }
+            fn visit_f64<E: Error>(self, _: f64) -> Result<T, E> {
+                Err(E::custom("this is not a whole number of 0 to 2^63 - 1"))
+            }
+        }
+        deserializer.deserialize_u64(Whole(PhantomData)).map(Self)
+    }
+}
+
+/// A list of whole numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers<T>(Vec<T>);
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> std::ops::Deref for Numbers<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<'de, T: TryFrom<u64>> Deserialize<'de> for Numbers<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let numbers = Vec::<Number<T>>::deserialize(deserializer)?;
+        Ok(Self(numbers.into_iter().map(|Number(number)| number).collect()))
+    }
 }
 
 /// The span from byte `start` to byte `end`. Positions are 32 bits wide; texts are shorter than 4 GiB.

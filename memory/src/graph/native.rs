@@ -7,7 +7,7 @@ use tilewright_ir::{DataType, Diagnostic, Graph, GraphStep, GraphTensor, Scope, 
 
 use super::NamedGraph;
 use super::check::{self, Site};
-use super::json::{Strict, Text, parse, sorted_and_truncated, unreadable};
+use super::json::{Numbers, Strict, Text, parse, sorted_and_truncated, unreadable};
 
 /// The only supported value of `schema`.
 const SCHEMA: &str = "tilewright.graph/1";
@@ -30,11 +30,11 @@ struct FileText<'a> {
 struct TensorText<'a> {
     #[serde(borrow)]
     name: Text<'a>,
-    shape: Vec<u64>,
+    shape: Numbers<u64>,
     dtype: Text<'a>,
     scope: Option<Text<'a>>,
     #[serde(default)]
-    axis_separators: Vec<usize>,
+    axis_separators: Numbers<usize>,
     view_of: Option<Text<'a>>,
 }
 
@@ -116,10 +116,10 @@ impl Reader<'_> {
         };
         GraphTensor {
             name: tensor.name.as_str().to_owned(),
-            shape: tensor.shape.clone(),
+            shape: tensor.shape.to_vec(),
             dtype,
             scope,
-            axis_separators: tensor.axis_separators.clone(),
+            axis_separators: tensor.axis_separators.to_vec(),
             view_of: tensor.view_of.as_ref().and_then(|of| self.named(of)),
             role: TensorRole::Intermediate,
         }

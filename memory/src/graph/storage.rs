@@ -8,7 +8,7 @@ use tilewright_ir::{
 
 use super::check::roots_of;
 use super::executor::AttrsText;
-use super::json::{Strict, Text, unreadable};
+use super::json::{Number, Numbers, Strict, Text, unreadable};
 
 /// The position of a tensor in its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -25,11 +25,11 @@ pub(super) enum Offset {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PoolText<'a> {
-    storage_id: usize,
+    storage_id: Number<usize>,
     #[serde(borrow)]
     storage_scope: Text<'a>,
     dtype: Text<'a>,
-    shape: Vec<u64>,
+    shape: Numbers<u64>,
 }
 
 fn error(message: impl Into<String>) -> Diagnostic {
@@ -54,7 +54,7 @@ pub(super) fn plan(
     let offsets = attrs.storage_offset.as_ref().map(|(_, offsets)| offsets.as_slice());
     let mut storage: Vec<(usize, Option<Offset>)> = vec![(0, None); ids.len()];
     for (entry, &tensor) in index.iter().enumerate() {
-        storage[tensor] = (ids[entry], offsets.map(|offsets| offsets[entry]));
+        storage[tensor] = (ids[entry].0, offsets.map(|offsets| offsets[entry]));
     }
     let roots = roots_of(graph).unwrap_or_default();
     let rooms = graph.tensors.iter().map(tilewright_ir::GraphTensor::room).collect::<Result<Vec<_>, _>>()?;
@@ -99,14 +99,14 @@ fn region(room: Room, offset: Option<Offset>) -> Option<Region> {
 fn explicit_pools(pools: &[Strict<PoolText<'_>>], text: &str) -> Result<Vec<Pool>, Diagnostic> {
     let pool = |(at, Strict(pool)): (usize, &Strict<PoolText<'_>>)| {
         let wrong = |message: String| Diagnostic::error("graph-storage", pool.storage_scope.span(text), message);
-        if pool.storage_id != at {
-            return Err(wrong(format!("pool {at} has storage_id {}: they are numbered in order", pool.storage_id)));
+        if pool.storage_id.0 != at {
+            return Err(wrong(format!("pool {at} has storage_id {}: they are numbered in order", pool.storage_id.0)));
         }
         let scope = pool.storage_scope.as_str().parse::<Scope>();
         let scope = scope.map_err(|error| unreadable(&pool.storage_scope, text, "graph-scope", &error))?;
         let dtype = pool.dtype.as_str().parse::<DataType>();
         let dtype = dtype.map_err(|error| unreadable(&pool.dtype, text, "graph-type", &error))?;
-        let room = match (scope, pool.shape.as_slice()) {
+        let room = match (scope, &*pool.shape) {
             (Scope::Global, &[bytes]) => Room::Bytes(bytes),
             (scope, &[width, height, channels]) if scope.is_texture() && channels == u64::from(CHANNELS) => {
                 Room::Texels { width, height }

@@ -11,7 +11,7 @@ use super::ast::{
     Argument, BinaryOp, CompareOp, Expr, ExprKind, Function, Keyword, LogicOp, Parameter, SourceFile, Stmt, StmtKind,
     Target, TargetKind, UnaryOp,
 };
-use crate::source::span;
+use crate::source::{nearest, span};
 
 /// The greatest nesting depth of expressions and statements.
 ///
@@ -155,13 +155,45 @@ impl Converter {
     /// Converts `def`. Decorators, `async` and type parameters are rejected.
     fn function_def(&mut self, def: &py::StmtFunctionDef) -> Option<Function> {
         let location = span(def.range());
-        if !def.decorator_list.is_empty() || def.is_async || def.type_params.is_some() {
-            let help = "write a plain function; TVMScript (`@T.prim_func`) is another dialect of files";
-            self.unsupported(location, "a decorated, async or generic function", help);
+        let plain = "write a plain function";
+        for decorator in &def.decorator_list {
+            self.decorator(decorator)?;
+        }
+        if def.is_async {
+            self.unsupported(location, "an `async` function", plain);
+        }
+        if let Some(params) = &def.type_params {
+            self.unsupported(span(params.range()), "a function with type parameters", plain);
         }
         let (params, var_args) = self.parameters(Some(&def.parameters))?;
         let body = self.block(&def.body);
         Some(Function { name: def.name.to_string(), params, var_args, body, span: location })
+    }
+
+    /// Reports a decorator. Returns `None` if it is a misspelling of `@T.prim_func`: the function is then one of
+    /// TVMScript, whose notation would only give errors here.
+    fn decorator(&mut self, decorator: &py::Decorator) -> Option<()> {
+        let named = match &decorator.expression {
+            py::Expr::Call(call) => &call.func,
+            other => other,
+        };
+        let name = match named {
+            py::Expr::Attribute(attribute) => attribute.attr.as_str(),
+            py::Expr::Name(name) => name.id.as_str(),
+            _ => "",
+        };
+        let location = span(decorator.range());
+        if nearest(name, ["prim_func"]).is_some() {
+            let message = format!("`{name}` is not a decorator that is known");
+            self.errors.push(
+                Diagnostic::error("unknown-decorator", Some(location), message)
+                    .with_help("did you mean `@T.prim_func`? It marks a function in TVMScript"),
+            );
+            return None;
+        }
+        let help = "write a plain function; TVMScript (`@T.prim_func`) is another dialect of files";
+        self.unsupported(location, "a decorator", help);
+        Some(())
     }
 
     /// Converts positional parameters and `*args`. Keyword-only and `**` parameters are rejected.

@@ -18,11 +18,27 @@
 //! interpretation.
 
 use ruff_python_ast as ast;
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{AttrValue, Expr, FuncAttrs, Scalar, ScalarType, TextureLimits, TileRequest, Var};
 
 use super::reader::{Binding, PendingMap, PendingTile, Reader, sequence, string};
+use crate::source::nearest;
 use crate::tile_layout::read_xla_layout;
+
+/// The attributes of functions whose misspellings are errors. All other attributes are kept, so without this check a
+/// misspelled request would be dropped in silence. `extents` is not among them: many words are one letter off.
+const REQUESTS: [&str; 4] = ["layout_transform_map", "tile_layout", "axis_separators", "texture_limits"];
+
+/// The properties of a request for a tiled layout.
+const TILE_PROPERTIES: [&str; 2] = ["layout", "pad_value"];
+
+/// An entry of a dictionary whose keys are strings.
+struct Entry<'a> {
+    key: &'a str,
+    /// The place of the key.
+    at: TextRange,
+    value: &'a ast::Expr,
+}
 
 impl<'a> Reader<'a> {
     /// Reads `T.func_attr({...})`. A function reads each call twice.
@@ -40,7 +56,14 @@ impl<'a> Reader<'a> {
             // The first reading has reported errors in the call itself.
             self.errors.truncate(n_errors);
         }
-        for (key, value) in entries? {
+        for Entry { key, at, value } in entries? {
+            if let Some(known) = misspelled(key) {
+                if attrs.is_none() {
+                    let message = format!("`{key}` is not an attribute that is known");
+                    let _: Option<()> = self.error("attribute", at, message, format!("did you mean `{known}`?"));
+                }
+                continue;
+            }
             match key {
                 "layout_transform_map" if attrs.is_none() => self.layout_transform_map(value)?,
                 "axis_separators" if attrs.is_none() => {
@@ -136,9 +159,13 @@ impl<'a> Reader<'a> {
     /// `{"layout": "{1,0:T(8,128)}", "pad_value": 0}`.
     pub(super) fn tile_request(&mut self, value: &'a ast::Expr, rank: usize) -> Option<TileRequest> {
         let help = "such as `\"{1,0:T(8,128)}\"`, or `{\"layout\": \"{1,0:T(8,128)}\", \"pad_value\": 0}`";
-        let entries = if string(value).is_some() { vec![("layout", value)] } else { self.string_keyed_dict(value)? };
+        let entries = if string(value).is_some() {
+            vec![Entry { key: "layout", at: value.range(), value }]
+        } else {
+            self.string_keyed_dict(value)?
+        };
         let (mut layout, mut pad_value) = (None, None);
-        for (key, entry) in entries {
+        for Entry { key, at, value: entry } in entries {
             match key {
                 "layout" => layout = Some((string(entry), entry.range())),
                 "pad_value" => {
@@ -156,12 +183,10 @@ impl<'a> Reader<'a> {
                     });
                 }
                 _ => {
-                    return self.error(
-                        "attribute",
-                        entry.range(),
-                        format!("`{key}` is not a property of a tiled layout"),
-                        help,
-                    );
+                    let help = nearest(key, TILE_PROPERTIES)
+                        .map_or_else(|| help.to_owned(), |known| format!("did you mean `{known}`?"));
+                    let message = format!("`{key}` is not a property of a tiled layout");
+                    return self.error("attribute", at, message, help);
                 }
             }
         }
@@ -204,7 +229,8 @@ impl<'a> Reader<'a> {
                 _ => None,
             };
             let Some(name) = name else {
-                return self.error("attribute", value.range(), "the keys are buffers", "such as `A` or `A.data`");
+                let at = item.key.as_ref().map_or_else(|| item.value.range(), Ranged::range);
+                return self.error("attribute", at, "the keys are buffers", "such as `A` or `A.data`");
             };
             entries.push((name, &item.value));
         }
@@ -212,16 +238,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a dictionary whose keys are strings.
-    pub(super) fn string_keyed_dict(&mut self, value: &'a ast::Expr) -> Option<Vec<(&'a str, &'a ast::Expr)>> {
+    fn string_keyed_dict(&mut self, value: &'a ast::Expr) -> Option<Vec<Entry<'a>>> {
         let ast::Expr::Dict(dict) = value else {
             return self.error("attribute", value.range(), "expected a dictionary", "such as `{\"key\": 1}`");
         };
         let mut entries = Vec::new();
         for item in &dict.items {
+            let at = item.key.as_ref().map_or_else(|| item.value.range(), Ranged::range);
             let Some(key) = item.key.as_ref().and_then(string) else {
-                return self.error("attribute", item.value.range(), "the keys are strings", "such as `{\"key\": 1}`");
+                return self.error("attribute", at, "the keys are strings", "such as `{\"key\": 1}`");
             };
-            entries.push((key, &item.value));
+            entries.push(Entry { key, at, value: &item.value });
         }
         Some(entries)
     }
@@ -230,7 +257,7 @@ impl<'a> Reader<'a> {
     pub(super) fn annotations(&mut self, value: Option<&'a ast::Expr>) -> Option<Vec<(String, AttrValue)>> {
         let Some(value) = value else { return Some(Vec::new()) };
         let entries = self.string_keyed_dict(value)?;
-        entries.into_iter().map(|(key, value)| Some((key.to_owned(), self.attr_value(value)?))).collect()
+        entries.into_iter().map(|entry| Some((entry.key.to_owned(), self.attr_value(entry.value)?))).collect()
     }
 
     /// Reads the value of an attribute. Literals stay plain values, so that they are printed as they were read; anything
@@ -281,6 +308,11 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Returns the attribute that a misspelled key stands for; `None` if the key is one of them or like none.
+fn misspelled(key: &str) -> Option<&'static str> {
+    nearest(key, REQUESTS).filter(|known| *known != key)
 }
 
 /// Returns whether a call is Python's `float("inf")`.

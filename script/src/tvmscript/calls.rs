@@ -21,7 +21,7 @@ use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, SharedExpr, Un
 
 use super::promote::Value;
 use super::reader::{Reader, string};
-use crate::source::nearest;
+use crate::source::{nearest, nearest_function};
 
 /// Function names for "did you mean" hints, in addition to those of the operator table.
 pub(super) const KNOWN: &[&str] = &[
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
                 let functions = MathFn::ALL.into_iter().map(|function| function.info().0);
                 let operators = BinaryOp::ALL.into_iter().map(|op| op.info().call);
                 let known = KNOWN.iter().copied().chain(functions).chain(operators);
-                let help = nearest(&name, known).map_or_else(
+                let help = nearest_function(&name, known).map_or_else(
                     || "values come from operators, `A[i]`, `T.cast`, `T.if_then_else` and math functions".to_owned(),
                     |known| format!("did you mean `T.{known}`?"),
                 );

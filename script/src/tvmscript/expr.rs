@@ -113,7 +113,11 @@ impl<'a> Reader<'a> {
                 if let Some(value) = int.as_i64() {
                     Expr::int(value)
                 } else {
-                    let help = "write its type around it: `T.uint64(18446744073709551615)`";
+                    let help = if self.free_names {
+                        "extents and indices are at most 9223372036854775807"
+                    } else {
+                        "write its type around it: `T.uint64(18446744073709551615)`"
+                    };
                     return self.error("constant", range, format!("{int} does not fit int64"), help);
                 }
             }
@@ -131,7 +135,14 @@ impl<'a> Reader<'a> {
         let (lhs, rhs) = (self.value(&op.left), self.value(&op.right));
         let Some(operator) = operator(op.op) else {
             let message = format!("the operator `{}` is not part of TVMScript", op.op);
-            return self.error("unsupported", op.range(), message, "a power is `T.pow(x, y)`");
+            let is_integer =
+                |side: &Option<Value>| side.as_ref().is_some_and(|side| side.expr.dtype().scalar.is_integer());
+            let help = match op.op {
+                ast::Operator::Pow if is_integer(&lhs) => "a power of an integer is a product: `x * x`",
+                ast::Operator::Pow => "a power is `T.pow(x, y)`",
+                _ => "operators are `+ - * / // % << >> & | ^`",
+            };
+            return self.error("unsupported", op.range(), message, help);
         };
         self.binary(operator, lhs?, rhs?, op.range())
     }

@@ -204,18 +204,18 @@ impl Parser<'_> {
         match property {
             Property::DimAttributes => layout.dim_attributes = self.attributes(spans)?,
             Property::Tiles => layout.tiles = self.tiles(spans)?,
-            Property::TailAlignment => layout.tail_alignment = self.in_brackets("an alignment")?,
+            Property::TailAlignment => layout.tail_alignment = self.in_brackets(1, "an alignment")?,
             Property::IndexType => layout.index_type = Some(self.type_in_brackets()?),
             Property::PointerType => layout.pointer_type = Some(self.type_in_brackets()?),
-            Property::ElementBits => layout.element_bits = self.in_brackets("a number of bits")?,
-            Property::MemorySpace => layout.memory_space = self.in_brackets("a memory space")?,
+            Property::ElementBits => layout.element_bits = self.in_brackets(0, "a number of bits")?,
+            Property::MemorySpace => layout.memory_space = self.in_brackets(0, "a memory space")?,
             Property::SplitConfigs => layout.split_configs = self.splits(spans)?,
             Property::PhysicalShape => {
                 let opened = self.expect("(", "write the shape in parentheses")?;
                 layout.physical_shape = Some(Box::new(self.shape()?));
                 self.close(")", opened)?;
             }
-            Property::MetadataPrefix => layout.metadata_prefix_bytes = self.in_brackets("a number of bytes")?,
+            Property::MetadataPrefix => layout.metadata_prefix_bytes = self.in_brackets(0, "a number of bytes")?,
         }
         Ok(())
     }
@@ -228,10 +228,11 @@ impl Parser<'_> {
         Ok(ty)
     }
 
-    /// Reads `(8)`; `what` names the number in errors, with its article.
-    fn in_brackets(&mut self, what: &str) -> Parsed<u64> {
+    /// Reads `(8)`, a number of at least `least`; `what` names it in errors, with its article.
+    fn in_brackets(&mut self, least: u64, what: &str) -> Parsed<u64> {
         let opened = self.expect("(", "write the value in parentheses, such as L(8)")?;
-        let value = self.number(what, "the value is one number that is at least 0")?;
+        let help = format!("the value is one number that is at least {least}");
+        let value = self.number_of_at_least(least, what, &help)?;
         self.close(")", opened)?;
         Ok(value)
     }
@@ -267,7 +268,7 @@ impl Parser<'_> {
     }
 
     /// Reads `(8,128)(2,1)`, one list of dimensions per tile.
-    fn tiles(&mut self, spans: &mut PartSpans) -> Parsed<Vec<Tile>> {
+    pub(super) fn tiles(&mut self, spans: &mut PartSpans) -> Parsed<Vec<Tile>> {
         let mut tiles = Vec::new();
         let mut opened = self.expect("(", "write each tile in parentheses, such as T(8,128)")?;
         loop {
@@ -300,7 +301,7 @@ impl Parser<'_> {
             Word::Int(Some(-1 | i64::MIN)) => "in text, a combined dimension is written `*`",
             _ => "a tile size is at least 1; `*` folds a dimension into the next more minor one",
         };
-        Ok(TileDim::Size(self.number("a tile size", help)?))
+        Ok(TileDim::Size(self.number_of_at_least(1, "a tile size", help)?))
     }
 
     /// Reads `(0:3)(1:0,4)`, a dimension number and its split indices per list.

@@ -1,11 +1,12 @@
 //! The parser of XLA's shapes.
 
-use tilewright_ir::layout::{ArrayShape, Dimension, LayoutError};
+use tilewright_ir::layout::{ArrayShape, Dimension, Layout, LayoutError};
 use tilewright_ir::{Diagnostic, ElementType, Span, XlaShape};
 
 use super::layout::PartSpans;
 use super::lexer::{Token, Word, tokenize};
 use crate::source::nearest;
+use crate::tile_layout::MAX_RANK;
 
 /// The greatest length of a text, in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -20,12 +21,47 @@ pub fn read_xla_shape(text: &str) -> Result<XlaShape, Vec<Diagnostic>> {
     read(text).map_err(|found| vec![found])
 }
 
+/// Reads tiles without the layout around them, such as `(8,128)(2,1)`, for a row-major array of `rank` dimensions.
+///
+/// # Errors
+/// The first problem found, located in `text`: a syntax error, or tiles that do not fit the array.
+pub fn read_xla_tiles(text: &str, rank: usize) -> Result<Layout, Diagnostic> {
+    check_length(text)?;
+    if rank > MAX_RANK {
+        let message = format!("layouts of at most {MAX_RANK} dimensions are read, not of {rank}");
+        return Err(Diagnostic::error("layout", None, message).with_help("fuse axes"));
+    }
+    let tokens = tokenize(text)?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let mut spans = PartSpans::default();
+    let tiles = parser.tiles(&mut spans)?;
+    let found = parser.peek();
+    if found.word != Word::End {
+        let message = format!("{} follows the end of the tiles", found.describe());
+        return Err(found.error("trailing", message, "tiles are lists of sizes, such as (8,128)(2,1)"));
+    }
+    spans.whole = Some(Span::new(0, parser.last_end()));
+    let layout = Layout::row_major(rank).with_tiles(tiles);
+    // Extents of 1 fit every layout; the real ones may be symbolic.
+    let ones = vec![Dimension::Static(1); rank];
+    match ArrayShape::new(ElementType::Pred, ones, Some(layout)) {
+        Ok(array) => Ok(array.layout_or_default()),
+        Err(error) => Err(layout_diagnostic(error, &spans)),
+    }
+}
+
+/// Refuses a text that is too long.
+fn check_length(text: &str) -> Result<(), Diagnostic> {
+    if text.len() <= MAX_BYTES {
+        return Ok(());
+    }
+    let message = format!("the text has {} bytes; at most {MAX_BYTES} are read", text.len());
+    Err(Diagnostic::error("too-large", None, message))
+}
+
 /// Reads a shape and checks that nothing follows it.
 fn read(text: &str) -> Result<XlaShape, Diagnostic> {
-    if text.len() > MAX_BYTES {
-        let message = format!("the text has {} bytes; at most {MAX_BYTES} are read", text.len());
-        return Err(Diagnostic::error("too-large", None, message));
-    }
+    check_length(text)?;
     let tokens = tokenize(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
     let shape = parser.shape()?;
@@ -112,6 +148,12 @@ impl<'a> Parser<'a> {
     /// Consumes a number that is at least 0. `what` names it in errors, with its article; `negative` is the help for
     /// other tokens and for negative numbers.
     pub(super) fn number(&mut self, what: &str, negative: &str) -> Parsed<u64> {
+        self.number_of_at_least(0, what, negative)
+    }
+
+    /// Consumes a number as [`Parser::number`] does. The error of a negative one says that it has to be at least
+    /// `least`; whether another one is too small is checked with the layout.
+    pub(super) fn number_of_at_least(&mut self, least: u64, what: &str, negative: &str) -> Parsed<u64> {
         let token = self.next();
         let Word::Int(value) = token.word else {
             return Err(token.error("syntax", format!("expected {what}, found {}", token.describe()), negative));
@@ -120,7 +162,7 @@ impl<'a> Parser<'a> {
             let message = format!("{} is outside 64 bits", token.text);
             return Err(token.error("number", message, "numbers are at most 2^63 - 1"));
         };
-        let message = || format!("{value} is negative, and {what} is at least 0");
+        let message = || format!("{value} is negative, and {what} is at least {least}");
         u64::try_from(value).map_err(|_| token.error("negative", message(), negative))
     }
 

@@ -1,10 +1,11 @@
 //! The answer to a question about a map: claims are made, the judge decides, and only proved claims are printed.
 
-use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
-use tilewright_script::Source;
+use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Span, Var};
+use tilewright_script::output_spans;
 use tilewright_verify::{Judge, MapClaim, Method, Obligation, Proof, Reason, Report, Verdict};
 
 use super::super::failure::Failure;
+use super::super::point::Point;
 use super::inverse;
 use super::question::{self, Question};
 use crate::algebra;
@@ -222,15 +223,30 @@ pub(in super::super) fn physical_shape(question: &Question) -> Result<(Vec<Expr>
         return Ok((stated.clone(), padded));
     }
     let shape = found.map_err(|fault| {
-        let help = fault.help.as_deref().unwrap_or("state it by --physical-shape");
-        question::fault(&question.source, fault.code, fault.message.clone(), help)
+        let help = fault.help.as_deref().unwrap_or("state the physical shape by --physical-shape");
+        let source = &question.source;
+        match place_without_extent(question) {
+            Some(place) => question::fault_at(source, place, fault.code, fault.message.clone(), help),
+            None => question::fault(source, fault.code, fault.message.clone(), help),
+        }
     })?;
     question::size_fits(&shape.extents)
         .map_err(|message| question::fault(&question.source, "shape-size", message, "give smaller extents"))?;
     Ok((shape.extents, shape.padded_axes))
 }
 
-/// The flat shape: for each separator group the product of its extents.
+/// The place of the first output that has no extent.
+fn place_without_extent(question: &Question) -> Option<Span> {
+    let map = &question.map;
+    let has_extent = |output: &Expr| {
+        let alone = IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), vec![output.clone()], Vec::new());
+        alone.is_ok_and(|alone| algebra::physical_shape_above_zero(&alone, &question.assumptions).is_ok())
+    };
+    let axis = map.outputs().iter().position(|output| !has_extent(output))?;
+    output_spans(&question.source.text)?.get(axis).copied()
+}
+
+/// One extent a separator group: the product of its extents.
 fn flat_shape(separators: &AxisSeparators, physical: &[Expr]) -> Vec<Expr> {
     let symbols = physical.iter().flat_map(Expr::vars);
     let ranges = symbols.fold(algebra::Ranges::new(), |ranges, symbol| ranges.with_symbol(&symbol));
@@ -245,8 +261,8 @@ fn flat_shape(separators: &AxisSeparators, physical: &[Expr]) -> Vec<Expr> {
     separators.groups().into_iter().map(|group| product(&physical[group])).collect()
 }
 
-/// The physical and flat index of a logical one. A flat index is `None` if it depends on a symbolic extent.
-fn follow((source, point): &(Source, Vec<i128>), map: &IndexMap, extents: &[Expr]) -> Result<AtRow, Failure> {
+fn follow(point: &Point, map: &IndexMap, extents: &[Expr]) -> Result<AtRow, Failure> {
+    let Point { source, index: point, .. } = point;
     let physical = map.eval(point, &Bindings::new()).map_err(|error| {
         let help = "give numbers instead of names in the shape to follow an index";
         question::fault(source, "no-value", format!("the map has no value at {point:?}: {error}"), help)

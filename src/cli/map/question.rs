@@ -1,11 +1,10 @@
 //! The question about a map: texts that were read, and checked to fit together.
 
-use std::ops::Range;
-
 use tilewright_ir::{Diagnostic, Expr, IndexMap, Span, Var};
 use tilewright_script::{Source, Symbols, read_condition, read_index_map, read_predicate, read_shape};
 
 use super::super::failure::Failure;
+use super::super::point::{Point, span};
 use crate::formats;
 
 /// Most axes of a shape, logical or physical.
@@ -34,7 +33,7 @@ pub(in super::super) struct Question {
     /// The stated physical shape, with an extent for each output.
     pub(super) physical_shape: Option<Vec<Expr>>,
     pub(super) assumptions: Vec<Expr>,
-    pub(super) points: Vec<(Source, Vec<i128>)>,
+    pub(super) points: Vec<Point>,
     pub(super) meaning: Option<IndexMap>,
     inverse: Option<Source>,
     padding: Option<Source>,
@@ -206,46 +205,33 @@ fn place_of(name: &str, text: &str) -> Span {
     span(range)
 }
 
-fn span(range: Range<usize>) -> Span {
-    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    Span::new(offset(range.start), offset(range.end))
-}
-
-/// A failure with one fault, placed at a whole text.
+/// A fault of a whole text.
 pub(super) fn fault(text: &Source, code: &'static str, message: impl Into<String>, help: &str) -> Failure {
-    let fault = Diagnostic::error(code, Some(span(0..text.text.len())), message).with_help(help);
-    Failure::input(text, vec![fault])
+    fault_at(text, span(0..text.text.len()), code, message, help)
 }
 
-/// Reads an index such as `1,2` or `(1, 2)`, and checks it against the shape.
-fn read_point(source: Source, map: &IndexMap) -> Result<(Source, Vec<i128>), Failure> {
-    let text = source.text.trim();
-    let help = "give one integer for each axis, such as 2,3";
-    let pairs = [('(', ')'), ('[', ']')];
-    let inner = pairs.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close)).unwrap_or(text);
-    let rank = map.domain().len();
-    // Python allows a trailing comma.
-    let inner = inner.trim();
-    let inner = inner.strip_suffix(',').filter(|rest| !rest.is_empty()).unwrap_or(inner);
-    let count = if inner.is_empty() { 0 } else { inner.split(',').count() };
-    if count != rank {
-        let message = format!("the index has {count} numbers, the shape {rank} axes");
-        return Err(fault(&source, "index-rank", message, help));
-    }
-    let read = |part: &str| {
-        let part = part.trim();
-        part.parse::<i128>().map_err(|_| fault(&source, "bad-index", format!("`{part}` is no integer"), help))
-    };
-    let parts = inner.split(',').take(count);
-    let point = parts.map(read).collect::<Result<Vec<_>, _>>()?;
-    for (axis, (index, extent)) in point.iter().zip(map.domain()).enumerate() {
+/// A fault of a part of a text.
+pub(super) fn fault_at(
+    text: &Source,
+    place: Span,
+    code: &'static str,
+    message: impl Into<String>,
+    help: &str,
+) -> Failure {
+    Failure::input(text, vec![Diagnostic::error(code, Some(place), message).with_help(help)])
+}
+
+/// Reads an index of the map's domain.
+fn read_point(source: Source, map: &IndexMap) -> Result<Point, Failure> {
+    let point = Point::read(source)?;
+    point.check_rank(map.domain().len(), "the shape")?;
+    for (axis, (index, extent)) in point.index.iter().zip(map.domain()).enumerate() {
         let too_large = extent.as_const_int().is_some_and(|extent| *index >= extent);
         if *index < 0 || too_large {
-            let message = format!("index {index} of axis {axis} is outside the shape: it has to be in 0..{extent}");
-            return Err(fault(&source, "index-out-of-shape", message, help));
+            return Err(point.outside(axis, "the shape", &format!("in 0..{extent}")));
         }
     }
-    Ok((source, point))
+    Ok(point)
 }
 
 #[cfg(test)]
