@@ -18,10 +18,10 @@ const SEARCHED: u64 = 1 << 18;
 /// The report with a counterexample that names elements by their indices in A.
 pub(super) fn with_elements_of_a(mut report: Report, request: &Request) -> Report {
     drop_empty_indices(&mut report, request);
-    if let Verdict::Refuted(found) = &mut report.verdict {
-        if let Some(text) = described(found, request) {
-            found.text = text;
-        }
+    if let Verdict::Refuted(found) = &mut report.verdict
+        && let Some(text) = described(found, request)
+    {
+        found.text = text;
     }
     report
 }

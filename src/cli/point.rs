@@ -29,13 +29,11 @@ impl Point {
         let (mut index, mut places) = (Vec::new(), Vec::new());
         for place in parts(&source.text) {
             let part = &source.text[place.clone()];
-            match part.parse() {
-                Ok(number) => index.push(number),
-                Err(_) => {
-                    let message = format!("`{part}` is no integer");
-                    return Err(fault(&source, place, "bad-index", message, HELP));
-                }
-            }
+            let Ok(number) = part.parse() else {
+                let message = format!("`{part}` is no integer");
+                return Err(fault(&source, place, "bad-index", message, HELP));
+            };
+            index.push(number);
             places.push(place);
         }
         Ok(Self { source, index, places })

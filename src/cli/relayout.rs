@@ -70,7 +70,9 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
     let judged = |map| {
         let claim = RelayoutClaim { pair: request.claim(), inverse: &found.inverse, map };
         let mut reports = judge.check_relayout(&claim);
-        reports.iter_mut().for_each(|report| drop_empty_indices(report, request));
+        for report in &mut reports {
+            drop_empty_indices(report, request);
+        }
         reports
     };
     // What the algebra made simpler is shown if that was proved; else what it was made from.
