@@ -143,7 +143,7 @@ fn what_cannot_be_done_is_said_before_it_is_begun() {
         (&["fuzz", "--oracle", "nonsense"][..], "the oracles are passes"),
         (&["fuzz", "--minutes", "0"], "at least 0.0015"),
         (&["fuzz", "--minutes", "nan"], "at least 0.0015"),
-        (&["fuzz", "--runs", "0"], "not in 1.."),
+        (&["fuzz", "--runs", "0"], "a whole number of 1 to"),
         (&["fuzz", "--sabotage", "nonsense"], "there is no fault `nonsense`"),
         (&unwritable, "cannot write to /dev/null/here"),
         (&["replay"], "FILE"),
