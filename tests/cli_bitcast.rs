@@ -66,7 +66,12 @@ fn what_lies_differently_is_refuted_with_the_first_slot() {
             &[],
             "slot 1 holds 1, which is element 1, in A and (1, 0), which is element 3, in B",
         ),
-        ("f32[3,5]", "f32[5,3]", &["--transpose", "1,0"], "slot 1 holds (0, 1) in A and (0, 1) in B"),
+        (
+            "f32[3,5]",
+            "f32[5,3]",
+            &["--transpose", "1,0"],
+            "slot 1 holds (0, 1) in A and (0, 1), which is (1, 0) of A, in B",
+        ),
         ("f32[3]", "bf16[3]", &[], "elements take 32 bits in A and 16 in B"),
         ("f32[3]", "f32[3]{0:M(8)}", &[], "a prefix of 0 bytes"),
         ("f32[?,?]{1,0}", "f32[?,?]{0,1}", &[], "slot 1 holds"),

@@ -58,7 +58,7 @@ fn every_step_is_compared_and_the_report_says_so() {
 fn the_text_has_a_line_for_each_tensor_and_the_device() {
     let run = tilewright(&["plan", GRAPH, "--run", KERNELS, "--seed", "3"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    for wanted in ["kernels of examples/graphs/block.py", "  depthwise    conv ", "  at the end   scores ", "agrees, "]
+    for wanted in ["kernels of examples/graphs/block.py", "  depthwise    conv ", "  at the end   scores ", ": agrees,"]
     {
         assert!(run.stdout.contains(wanted), "{wanted}: {}", run.stdout);
     }

@@ -1,4 +1,7 @@
-//! Lines of text within the width of the terminal: long texts continue on the next line, indented to where they began.
+//! Lines of text within the width of the terminal: words go to the next line, under the place where the text began.
+//!
+//! Every report is written with these functions, so that this is the one place where text is wrapped. Rows of pictures and
+//! excerpts of a source cannot be broken: [`verbatim`] writes them as they are.
 
 use std::fmt::Write as _;
 
@@ -106,7 +109,6 @@ fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     (0..n_columns).map(|column| width(column).unwrap_or(0)).collect()
 }
 
-/// One line of a table.
 fn cells(row: &[String], widths: &[usize]) -> String {
     let mut text = String::from(" ");
     for (cell, width) in row.iter().zip(widths) {
@@ -135,14 +137,14 @@ mod tests {
     #[test]
     fn a_long_line_hangs_under_its_indent_and_colours_take_no_room() {
         let mut out = String::new();
-        line(&mut out, "  one two \u{1b}[32mthree\u{1b}[0m four", narrow(21));
+        line(&mut out, "  one two \u{1b}[32mthree\u{1b}[0m four", narrow(18));
         assert_eq!(out, "  one two \u{1b}[32mthree\u{1b}[0m\n    four\n");
     }
 
     #[test]
     fn a_table_that_is_too_wide_is_a_list_on_a_terminal_and_stays_one_elsewhere() {
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
-        let rows = [row(["pool", "a long head", ""]), row(["0", "x ".repeat(15).as_str(), ""])];
+        let rows = [row(["pool", "a long head", ""]), row(["0", "x ".repeat(20).as_str(), ""])];
         let mut out = String::new();
         table(&mut out, &rows, narrow(40));
         assert!(out.starts_with("  pool 0\n    a long head  x x") && out.lines().all(|line| line.len() <= 40), "{out}");
