@@ -123,12 +123,18 @@ impl Oracle for Interpreter {
 }
 
 /// The failure that a run differs from the reference.
+/// A failure of one version of a program in one mode, with the program as text.
+///
+/// ```text
+/// the program after simplify, on 5 threads: B0[3] is 2.5 in the reference, 0.5 here
+/// ```
 fn failure(version: &str, mode: &str, why: &str, func: &PrimFunc) -> Outcome {
     let what = format!("{version} differs from the reference {mode}");
     Failure::outcome(what, format!("{why}\n{}", tilewright_script::print_func(func)))
 }
 
-/// The arguments with one undefined lane in every tensor that has a defined one.
+/// The arguments with one undefined lane in every tensor that has a defined one. Reading it is a trap, which both
+/// interpreters have to report at the same place. `seed` chooses the lane.
 fn with_holes(inputs: &Arguments, seed: u64) -> Arguments {
     let mut inputs = inputs.clone();
     for argument in &mut inputs.params {

@@ -103,6 +103,17 @@ fn execution_modes(seed: u64) -> [(&'static str, Config); 4] {
     ]
 }
 
+/// The reason why a version of a program left no results: it trapped, or its tensors could not be packed into the
+/// layout of the version or unpacked from it.
+struct Stopped {
+    /// The kind of the trap, or what could not be packed or unpacked, for counting.
+    kind: String,
+    /// The reason in words.
+    why: String,
+    /// Whether two iterations that run at once touched one element.
+    is_race: bool,
+}
+
 /// Runs one version of a program in all modes and compares what it writes with the run on one
 /// thread.
 fn in_any_order(
@@ -114,21 +125,25 @@ fn in_any_order(
 ) -> Result<(), Outcome> {
     let is_generated = matches!(case, ProgramCase::Recipe(_));
     let is_written = written_params(&first.func);
-    let left = |how: &Config| -> Result<(Outputs, u64), (String, String)> {
-        let failed = |kind: &str, why: String| (kind.to_owned(), why);
+    let left = |how: &Config| -> Result<(Outputs, u64), Stopped> {
+        let failed = |kind: &str, why: String| Stopped { kind: kind.to_owned(), why, is_race: false };
         let mut packed = link.pack(inputs, PaddingFill::Undefined).map_err(|why| failed("arguments", why))?;
-        let report = link.run(&mut packed, how).map_err(|error| failed(&error_kind(&error), error.to_string()))?;
+        let report = link.run(&mut packed, how).map_err(|error| Stopped {
+            kind: error_kind(&error),
+            why: error.to_string(),
+            is_race: matches!(&error, RunError::Trap(trap) if trap.kind == TrapKind::Race),
+        })?;
         let outputs = link.unpack(&packed, inputs, &is_written).map_err(|why| failed("padding", why))?;
         Ok((outputs, report.parallel_loops))
     };
-    let (expected, _) =
-        left(&interpreter_config()).map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
+    let (expected, _) = left(&interpreter_config())
+        .map_err(|stopped| Outcome::Invalid(format!("the program stops: {}", stopped.kind)))?;
     for (name, how) in execution_modes(case.seed()) {
         let (outputs, parallel) = match left(&how) {
             Ok(left) => left,
             // A generated program has no race; a text may have one, and then its result may depend on the order.
-            Err((kind, _)) if kind == "Race" && !is_generated => return Err(Outcome::Invalid("a race".into())),
-            Err((kind, why)) => return Err(Failure::outcome(format!("{kind} {name}"), why)),
+            Err(stopped) if stopped.is_race && !is_generated => return Err(Outcome::Invalid("a race".into())),
+            Err(stopped) => return Err(Failure::outcome(format!("{} {name}", stopped.kind), stopped.why)),
         };
         let (lanes, difference) = differences(&first.func, &expected, &outputs);
         tally.count("values compared", lanes);
