@@ -108,6 +108,18 @@ fn pipeline_of(func: &PrimFunc) -> String {
     tilewright_script::print_func(&after)
 }
 
+#[test]
+fn a_program_does_not_ask_more_of_its_caller_than_the_one_before() {
+    let of = |attr: &str| {
+        let body = format!("{attr}for i in range(7):\n    B[i] = T.float32(1)");
+        func("k: T.int32, B: T.Buffer((7,), \"float32\")", &body)
+    };
+    let (bare, asking) = (of(""), of("T.func_attr({\"extents\": [k]})\n"));
+    assert!(worst(&validate(&asking, &asking)).is_proved());
+    assert!(worst(&validate(&bare, &bare)).is_proved());
+    assert!(!worst(&validate(&bare, &asking)).is_proved());
+}
+
 /// Class c: parameters are passed by position.
 #[test]
 fn scalar_parameters_that_change_places_are_not_proved() {

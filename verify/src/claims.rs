@@ -15,6 +15,12 @@ pub(crate) fn wrong(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) ->
             return Some(format!("the program {which} is not well formed: {reason}"));
         }
     }
+    let extents = before.extents();
+    if let Some(extent) = after.attrs.extents.iter().find(|extent| !extents.contains(extent)) {
+        return Some(format!(
+            "the program after asks of its caller that `{extent}` is at least 1, and the one before does not"
+        ));
+    }
     let symbols = before.symbols();
     let buffers = before.buffers().into_iter().chain(after.buffers());
     buffers.into_iter().find_map(|buffer| depends(&buffer, &symbols)).or_else(|| {

@@ -66,8 +66,9 @@ pub fn validate(
     let mut reports = judge.check_pass(before, &after, &evidence);
     executed::refute(Before::Func(before), &after, Some(&evidence), &mut reports);
     let mut premises = Premise::of_call(before);
+    premises.extend(Premise::of_call(&after));
     premises.extend(Premise::of_pass(&evidence));
-    Ok(Judged { reports, premises, claims: evidence.buffers })
+    Ok(Judged { reports, premises: Premise::joined(&premises), claims: evidence.buffers })
 }
 
 /// Returns the function after, in terms of the symbolic extents of the function before, and the claim that relates the two.
