@@ -270,6 +270,34 @@ fn programs_that_differ_are_refuted_by_an_execution() {
     }
 }
 
+/// The verdict about the accesses of a program, apart from all other obligations.
+fn bounds(body: &str) -> Verdict {
+    let reports = judge().check_program(&func(AB, body));
+    let of_bounds = reports.into_iter().filter(|report| report.obligation == Obligation::Bounds);
+    Verdict::worst(of_bounds.map(|report| report.verdict)).unwrap()
+}
+
+#[test]
+fn what_is_never_reached_holds_and_what_is_reached_once_does_not() {
+    let guarded =
+        |guard: &str| bounds(&format!("for i in range(7):\n    if {guard}:\n        B[i + 1] = T.float32(1)"));
+    assert!(guarded("i > 6").is_proved());
+    assert!(guarded("i < 6").is_proved());
+    assert!(!guarded("i > 5").is_proved());
+    assert!(!guarded("i < 7").is_proved());
+}
+
+#[test]
+fn a_divisor_is_not_zero_only_where_the_division_was_evaluated() {
+    let guarded =
+        |guard: &str| bounds(&format!("for i in range(7):\n    if {guard}:\n        B[i - 1] = T.float32(1)"));
+    assert!(guarded("T.truncmod(5, i) < 9").is_proved());
+    assert!(!guarded("T.truncmod(5, i + 1) < 9").is_proved());
+    // The second operand need not be evaluated, and neither need the arms of a choice.
+    assert!(!guarded("i <= i or T.truncmod(5, i) < 9").is_proved());
+    assert!(!guarded("T.if_then_else(i > 0, T.truncmod(5, i), 1) < 9").is_proved());
+}
+
 #[test]
 fn a_refuted_race_or_bound_stays_one() {
     let reports = judge().check_program(&func(AB, "for i in range(8):\n    B[i] = T.float32(1)"));

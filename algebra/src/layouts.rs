@@ -27,7 +27,7 @@ pub struct Relayout {
     pub inverse: InverseClaim,
     /// From a slot of A to a slot of B, simplified.
     pub map: IndexMap,
-    /// The same map before simplification: longer, but sometimes easier to prove.
+    /// The map before simplification. It is longer, but some obligations are easier to prove for it.
     pub unsimplified: IndexMap,
     /// The number of slots of A, padding included.
     pub from_slots: Expr,

@@ -18,7 +18,7 @@ const FUEL: u32 = 48;
 /// Assumed polynomials that a proof tries.
 const MAX_FACTS: usize = 12;
 
-/// What is known of variables: `0 <= var < extent` for loop variables and indices, `symbol >= 1` for symbolic extents,
+/// The known bounds of variables: `0 <= var < extent` for loop variables and indices, `symbol >= 1` for symbolic extents,
 /// and the assumptions of [`Ranges::assuming`].
 ///
 /// Nothing is known of a variable that was never added.

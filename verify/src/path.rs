@@ -81,12 +81,13 @@ impl Path {
                     names.bind(var, value);
                 }
                 Step::Guard(cond, holds) => {
-                    // The condition was evaluated, so what it divides by is not zero.
-                    for divisor in divisors(cond) {
-                        let divisor = names.term(divisor);
-                        prover.assume(&divisor.differs(0), "a division on the way has a value");
-                    }
                     for (part, holds) in premises(cond, *holds) {
+                        // The part was evaluated, so its divisors are not zero. Of parts that read memory nothing is
+                        // assumed: nobody has shown that their operands do not wrap.
+                        for divisor in divisors(&part) {
+                            let divisor = names.term(divisor);
+                            prover.assume(&divisor.differs(0), "a division on the way has a value");
+                        }
                         let part = names.prop(&part);
                         prover.assume(&if holds { part } else { part.negate() }, "a condition on the way");
                     }

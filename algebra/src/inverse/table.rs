@@ -179,7 +179,7 @@ fn reached(
 ) -> Result<Expr, String> {
     let size = group.outputs.iter().try_fold(1i128, |size, &output| size.checked_mul(shape[output]));
     let numbered = places.keys().enumerate().filter_map(|(number, &place)| Some((i128::try_from(number).ok()?, place)));
-    // The same pieces, with the roles exchanged: the n-th position that is reached, as a function of n.
+    // The inverse pieces: the position with rank n among all positions that are reached, as a function of n.
     let runs = pieces(numbered);
     if runs.len() > MAX_PIECES {
         return Err(format!("the places that it reaches are in more than {MAX_PIECES} runs"));

@@ -32,7 +32,7 @@ pub use tiles::{Tiled, tiled};
 pub struct Named {
     /// From the logical indices to the physical ones.
     pub map: IndexMap,
-    /// The same map, computed from the meaning of the format.
+    /// A second statement of the map, computed from the meaning of the format: the judge proves both equal.
     pub meaning: IndexMap,
     /// The physical shape: whole blocks.
     pub shape: Vec<Expr>,

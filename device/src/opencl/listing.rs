@@ -21,7 +21,7 @@ pub(crate) fn list(source: &str, log: &str) -> String {
 /// The line numbers in a log.
 ///
 /// Clang and the compilers based on it (PoCL, Oclgrind, AMD, NVIDIA, Intel) write `file:LINE:COLUMN: error: ...`, where the
-/// name of the file depends on the driver: `<kernel>`, `/tmp/x.cl`, `1`.
+/// name of the file depends on the driver: `<kernel>`, a temporary file, `1`.
 fn named_lines(log: &str) -> BTreeSet<usize> {
     log.lines().filter_map(named_line).collect()
 }

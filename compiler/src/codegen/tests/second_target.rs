@@ -46,7 +46,7 @@ static CUDA: Target = Target {
 #[derive(Debug)]
 struct CudaC;
 
-/// What vectors would be written as: never asked for, because the target has values of one lane only.
+/// The name of a vector type. Code generation never asks for it, because this target has scalar values only.
 const NO_VECTORS: &str = "the target has no vectors";
 
 impl Dialect for CudaC {
