@@ -13,11 +13,12 @@ use tilewright_ir::{Region, Room};
 
 use super::graph::Planned;
 use super::live::Life;
+use crate::door::{All, inspected};
 use crate::judge::{Decision, Judge, decide};
 use crate::method::Method;
-use crate::prove::Prover;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
+use crate::verdict::Verdict;
 
 /// Greatest number of pairs given to Z3; larger plans rest on the sweep alone.
 const MAX_PAIRS: usize = 1 << 12;
@@ -74,7 +75,7 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
         let others = boxes[position + 1..].iter().filter(|(other, _)| planned.place(*other).pool == place.pool);
         for &(other, other_life) in others {
             if goals.len() == MAX_PAIRS {
-                return (crate::Verdict::Proved, swept);
+                return (inspected(), swept);
             }
             let region = planned.place(other).region;
             let outside = Prop::all(point.during(region, other_life)).negate();
@@ -87,7 +88,7 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
 /// Proves that every box lies inside its pool. `evaluated` is the method of the evaluation that has decided it.
 pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: Method) -> Decision {
     if planned.roots.len() > MAX_PAIRS {
-        return (crate::Verdict::Proved, evaluated);
+        return (inspected(), evaluated);
     }
     let point = Point::new();
     let goal = |tensor: usize| {
@@ -106,17 +107,17 @@ pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: Method) -> D
 /// without a solver.
 fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: Method) -> Decision {
     let mut asked = 0;
+    let mut all = All::default();
     for (premises, goal) in goals {
-        let mut prover: Prover<'_> = judge.prover(&mut Names::default(), &[]);
+        let mut question = judge.question(&mut Names::default(), &[]);
         for premise in premises {
-            prover.assume(premise, "in the region, while the tensor lives");
+            question.assume(premise, "in the region, while the tensor lives");
         }
-        let result = prover.prove(goal).map(|_| ());
-        let (verdict, by) = decide(of, result, &prover, 0, |_| None);
-        if !verdict.is_proved() {
-            return (verdict, by);
-        }
+        let result = question.settle(goal);
+        let (verdict, by) = decide(of, result, &question, 0, |_| None);
+        let Verdict::Proved(grounds) = verdict else { return (verdict, by) };
+        all.add(grounds);
         asked += usize::from(by.asks_solver());
     }
-    (crate::Verdict::Proved, Method::Confirmed(Box::new(method), asked))
+    (all.proved(), Method::Confirmed(Box::new(method), asked))
 }

@@ -23,6 +23,7 @@ mod room;
 use tilewright_ir::{Graph, MemoryPlan, Region, Room};
 
 use self::graph::Planned;
+use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -47,7 +48,7 @@ impl Judge {
     /// let pool = |bytes| Pool { scope: Scope::Global, dtype: ScalarType::Float32.into(), room: Room::Bytes(bytes) };
     /// let at = |offset| PoolPlace { pool: 0, region: Region::Bytes { offset, size: 60 } };
     /// let plan = MemoryPlan { pools: vec![pool(120)], places: vec![at(0), at(60)] };
-    /// let judge = Judge::new(Config::default())?;
+    /// let judge = Judge::new(Config::default(), tilewright_search::strategies())?;
     /// assert!(judge.check_plan(&graph, &plan).iter().all(|report| report.verdict.is_proved()));
     /// let broken = MemoryPlan { places: vec![at(0), at(56)], ..plan };
     /// let reports = judge.check_plan(&graph, &broken);
@@ -121,7 +122,7 @@ fn plan_access(planned: &Planned<'_>) -> Decision {
 
 /// Refuted by a counterexample; proved if there is none.
 fn evaluated(found: Option<Counterexample>) -> Decision {
-    (found.map_or(Verdict::Proved, Verdict::Refuted), Method::Evaluation)
+    (found.map_or_else(inspected, Verdict::Refuted), Method::Evaluation)
 }
 
 /// The counterexample of a view that does not lie where its root lies.
