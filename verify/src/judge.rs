@@ -194,6 +194,13 @@ impl Judge {
         question
     }
 
+    /// The judge with a smaller budget for each question to Z3. It shares the memo.
+    pub(crate) fn limited(&self, rlimit: u32) -> Self {
+        let budget = self.solver.budget();
+        let solver = self.solver.limited_to(Budget { rlimit: budget.rlimit.min(rlimit), ..budget });
+        Self { solver, ..self.clone() }
+    }
+
     /// Keeps the steps of a proof for the certificate, if one is wanted.
     pub(crate) fn keep(&self, of: &'static str, steps: &[Step]) {
         if let Some(record) = &self.record {

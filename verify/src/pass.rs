@@ -145,7 +145,7 @@ impl Judge {
             suspected(well_formed(self, claim, scalars))
         })];
         let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).scalars(scalars);
-        reports.extend(self.check_map(map));
+        reports.extend(self.check_map_twice(map));
         if claim.change == BufferChange::Flatten {
             reports.push(Self::report(Obligation::Flatten, subject, || flatten(self, claim, scalars)));
         }

@@ -66,7 +66,7 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
 
 /// Asks Z3 whether each output lies in its extent, after all outputs have been shown to have a value.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
-fn by_z3(case: &Case<'_>) -> Option<Decision> {
+pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let mut names = Names::default();
     let mut question = claim.question(case.judge, &mut names);

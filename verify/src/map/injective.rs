@@ -159,7 +159,7 @@ fn by_left_inverse(case: &Case<'_>) -> Option<Decision> {
 
 /// Asks Z3 whether two indices with the same image are equal.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
-fn by_z3(case: &Case<'_>) -> Option<Decision> {
+pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let mut names = Names::default();
     let mut question = claim.question(case.judge, &mut names);

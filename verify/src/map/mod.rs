@@ -27,6 +27,7 @@ mod shrink;
 mod specification;
 mod statement;
 mod tight;
+mod twice;
 mod value;
 mod witness;
 
@@ -45,6 +46,7 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 pub(crate) use overflow::{assume_addressable, fits, subterms};
+pub(crate) use twice::BUDGET as SECOND_BUDGET;
 
 /// Number of points of a large constant shape that are tried before Z3 is asked.
 const QUICK: usize = 600;
@@ -147,6 +149,16 @@ impl Judge {
     /// Decides bounds, injective, tight and overflow of a map; inverse and padding if an inverse is claimed; and
     /// specification if a meaning is. A claim that is not well formed gives a single report with the reason.
     pub fn check_map(&self, claim: MapClaim<'_>) -> Vec<Report> {
+        self.check_map_then(claim, |_, decision| decision)
+    }
+
+    /// The same with two deciders for bounds and injective.
+    pub(crate) fn check_map_twice(&self, claim: MapClaim<'_>) -> Vec<Report> {
+        self.check_map_then(claim, twice::confirmed)
+    }
+
+    /// Decides the obligations of a map; `then` sees each decision before it is reported.
+    fn check_map_then(&self, claim: MapClaim<'_>, then: fn(&Case<'_>, Decision) -> Decision) -> Vec<Report> {
         let subject = claim.map.to_string();
         if let Some(reason) = claim.ill_formed() {
             return vec![Judge::report(Id::Bounds, subject, || unfit(reason))];
@@ -159,7 +171,7 @@ impl Judge {
         let shared = Shared::new(claim);
         let decide = |(id, exhaustive, tiers): Obligation| {
             let case = Case { judge: self, claim, obligation: id, exhaustive, shared: &shared };
-            Judge::report(id, subject.clone(), || case.decide(tiers))
+            Judge::report(id, subject.clone(), || then(&case, case.decide(tiers)))
         };
         let reports = OBLIGATIONS.into_iter().filter(is_asked).map(decide);
         if self.is_recording() {

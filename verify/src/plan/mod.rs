@@ -75,7 +75,7 @@ impl Judge {
         ]
     }
 
-    /// Decides plan-disjoint by a sweep over time; a judge that records confirms the result by Z3.
+    /// Decides plan-disjoint by a sweep over time, and again by Z3 for plans of up to a few thousand pairs.
     fn plan_disjoint(&self, planned: &Planned<'_>) -> Decision {
         if let Some(found) = moved_view(planned) {
             return (Verdict::Refuted(found), Method::Evaluation);
@@ -89,18 +89,18 @@ impl Judge {
         };
         let verdict = disjoint::sweep(planned, &lives);
         let method = Method::Inspection("backward walk, sweep");
-        if verdict.is_proved() && self.is_recording() {
+        if verdict.is_proved() {
             return goals::disjoint(self, planned, &lives, method);
         }
         (verdict, method)
     }
 
-    /// Decides plan-fits by evaluation; a judge that records confirms the result by Z3.
+    /// Decides plan-fits by evaluation, and again by Z3 for plans of up to a few thousand tensors.
     fn plan_fits(&self, planned: &Planned<'_>) -> Decision {
         let pools = (0..planned.plan.pools.len()).find_map(|pool| room::no_pool(planned, pool));
         let decided =
             evaluated(pools.or_else(|| (0..planned.roots.len()).find_map(|tensor| room::misfit(planned, tensor))));
-        if decided.0.is_proved() && self.is_recording() {
+        if decided.0.is_proved() {
             return goals::fits(self, planned, decided.1);
         }
         decided
