@@ -320,6 +320,15 @@ impl fmt::Display for Points {
     }
 }
 
+/// A number of things: `1 goal`, `2 goals`.
+struct Counted(usize, &'static str);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.0, self.1, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
 /// Methods with a separator between them.
 struct Joined<'a>(&'a [Method], &'static str);
 
@@ -360,14 +369,16 @@ impl fmt::Display for Method {
                 write!(f, "digits: {instances} lemma instances{by}")
             }
             Self::Gf2 { goals: 0 } => f.write_str("gf2"),
-            Self::Gf2 { goals } => write!(f, "gf2, confirmed by z3 ({goals} goals)"),
+            Self::Gf2 { goals } => write!(f, "gf2, confirmed by z3 ({})", Counted(*goals, "goal")),
             Self::Z3 => f.write_str("z3"),
             Self::Proof { goals, lemmas } => match (goals, lemmas) {
                 (0, 0) => f.write_str("premises"),
-                (0, lemmas) => write!(f, "lemma chain ({lemmas} lemmas)"),
+                (0, lemmas) => write!(f, "lemma chain ({})", Counted(*lemmas, "lemma")),
                 (1, 0) => f.write_str("z3"),
                 (goals, 0) => write!(f, "z3 ({goals} goals)"),
-                (goals, lemmas) => write!(f, "z3 lemma chain ({goals} goals, {lemmas} lemmas)"),
+                (goals, lemmas) => {
+                    write!(f, "z3 lemma chain ({}, {})", Counted(*goals, "goal"), Counted(*lemmas, "lemma"))
+                }
             },
             Self::Model => f.write_str("z3 model, replayed"),
             Self::Numerals { digits, asked } => {
@@ -377,7 +388,7 @@ impl fmt::Display for Method {
             Self::Interpreter => f.write_str("interpreter"),
             Self::Iterations(count) => write!(f, "all {count} iterations compared"),
             Self::Confirmed(method, 0) => write!(f, "{method}"),
-            Self::Confirmed(method, goals) => write!(f, "{method}, {goals} goals to z3"),
+            Self::Confirmed(method, goals) => write!(f, "{method}, {} to z3", Counted(*goals, "goal")),
             Self::IndexMaps(_) => write!(f, "{}, index maps", self.tier()),
             Self::Together(methods) => write!(f, "{}", Joined(methods, ", ")),
             Self::Each(methods) => write!(f, "{}", Joined(methods, "; ")),

@@ -498,7 +498,7 @@ fn two_deciders_agree_on_every_pair_of_a_pool() {
     // x, s and y in the buffer, a and c in texture 1: a goal for each but the last one of its pool.
     assert_eq!(reports[0].method.to_string(), "backward walk, sweep, 3 goals to z3");
     assert!(reports[0].proof.is_confirmed());
-    assert_eq!(reports[1].method.to_string(), "evaluation, 1 goals to z3");
+    assert_eq!(reports[1].method.to_string(), "evaluation, 1 goal to z3");
     assert!(reports[1].proof.is_confirmed());
     let mut broken = plan();
     broken.places[D] = broken.places[B];
