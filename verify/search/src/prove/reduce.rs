@@ -194,6 +194,9 @@ impl Prover {
         if let Some(found) = self.nested_division(op, a, b) {
             return Some(found);
         }
+        if let Some(found) = self.same_divisor(op, a, b) {
+            return Some(found);
+        }
         let (q, r) = super::split_by(a, b)?;
         if let Some(in_range) = self.digit_range(&r, b) {
             let values = [("q", &q), ("r", &r), ("d", b)];
@@ -210,6 +213,22 @@ impl Prover {
         let same = poly_identity(&mut self.context, a, &(&r + &q * b)).ok()?;
         let after = if op == BinaryOp::FloorDiv { r.floor_div(b) + &q } else { r.floor_mod(b) };
         Some((after, vec![same, parts]))
+    }
+
+    /// A division by `b` of a sum in which remainders by `b` occur: each of them differs from its dividend by a multiple of `b`.
+    ///
+    /// ```text
+    /// ((i + j) % m - i) % m    is    (j - (i + j) // m * m) % m
+    /// ```
+    fn same_divisor(&mut self, op: BinaryOp, a: &Term, b: &Term) -> Option<(Term, Vec<Fact>)> {
+        let mut because = Vec::new();
+        let opened = self.eliminated(a, Some(b), &mut because);
+        if opened == *a {
+            return None;
+        }
+        let sorted = normalized(&opened);
+        because.push(poly_identity(&mut self.context, &opened, &sorted).ok()?);
+        Some((Term::binary(op, sorted, b.clone()), because))
     }
 
     /// A division whose dividend is a quotient or a remainder: DivDiv, ModMod or ModDiv.
@@ -270,19 +289,19 @@ impl Prover {
     /// The term with every remainder `x % b` written as `x - x // b * b`.
     fn without_remainders(&mut self, reduced: &Reduced) -> Reduced {
         let mut because = reduced.because.clone();
-        let term = self.eliminated(&reduced.term, &mut because);
+        let term = self.eliminated(&reduced.term, None, &mut because);
         Reduced { term, because }
     }
 
-    /// The term with its remainders eliminated; the equations are added to `because`.
-    fn eliminated(&mut self, term: &Term, because: &mut Vec<Fact>) -> Term {
+    /// The term with its remainders eliminated, those of one divisor or all; the equations are added to `because`.
+    fn eliminated(&mut self, term: &Term, of: Option<&Term>, because: &mut Vec<Fact>) -> Term {
         match term.kind() {
             TermKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
-                let (a, b) = (self.eliminated(a, because), self.eliminated(b, because));
+                let (a, b) = (self.eliminated(a, of, because), self.eliminated(b, of, because));
                 Term::binary(*op, a, b)
             }
-            TermKind::Unary(UnaryOp::Neg, a) => -self.eliminated(a, because),
-            TermKind::Binary(BinaryOp::FloorMod, x, b) => {
+            TermKind::Unary(UnaryOp::Neg, a) => -self.eliminated(a, of, because),
+            TermKind::Binary(BinaryOp::FloorMod, x, b) if of.is_none_or(|divisor| divisor == b) => {
                 let Some(positive) = self.shown_positive(b) else { return term.clone() };
                 let values = [("a", x), ("b", b)];
                 let Ok(parts) = self.lemmas.apply(&mut self.context, Lemma::Euclid, &values, &[&positive]) else {
@@ -295,7 +314,7 @@ impl Prover {
                     return term.clone();
                 };
                 because.push(same);
-                self.eliminated(&written, because)
+                self.eliminated(&written, of, because)
             }
             _ => term.clone(),
         }
