@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{Expr, Span, Var};
 use tilewright_kernel::strategy::Search;
 
+use crate::digits::Windows;
 use crate::door::{self, Grounds};
 use crate::enumerate::MAX_POINTS;
 use crate::goal::Kind;
@@ -137,6 +138,8 @@ pub struct Judge {
     search: Arc<dyn Search>,
     /// Present if proofs are kept for a certificate.
     record: Option<Record>,
+    /// The theorems that certificates of digits rest on.
+    pub(crate) windows: Windows,
     /// Points of a constant shape that may be enumerated to prove an obligation.
     pub(crate) most_points: u64,
 }
@@ -157,7 +160,15 @@ impl Judge {
         // If the pool cannot be made, rayon's global one serves: the verdicts do not depend on it.
         let asked = (config.threads > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
         let threads = asked.and_then(Result::ok).map(Arc::new);
-        Ok(Self { threads, solver, lemmas, search, record: None, most_points: config.most_points })
+        Ok(Self {
+            threads,
+            solver,
+            lemmas,
+            search,
+            record: None,
+            windows: Windows::default(),
+            most_points: config.most_points,
+        })
     }
 
     /// The judge with recording switched on: its reports carry their proofs from now on, for a certificate.

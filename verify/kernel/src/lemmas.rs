@@ -20,6 +20,7 @@
 //! An instance costs no more than its hypotheses, which are looked up among the facts, or derived from them if they are not
 //! there; the lemma itself is not proved again.
 
+mod bits;
 mod chain;
 mod statements;
 
@@ -27,7 +28,8 @@ use crate::facts::{Context, Fact, Failure, Mode, Theorem};
 use crate::reason::Reason;
 use crate::solver::{Budget, Solver};
 use crate::term::{Prop, Substitution, Term};
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
 
 pub use chain::{Chain, Digit};
 pub use statements::Lemma;
@@ -39,12 +41,15 @@ pub struct Lemmas {
     solver: Solver,
     /// The theorem of each lemma, or why it was not proved.
     proved: [OnceLock<Result<Theorem, Failure>>; Lemma::ALL.len()],
+    /// The theorems about bit operations that were needed so far.
+    bits: Mutex<HashMap<(bits::About, u32), Theorem>>,
 }
 
 impl Lemmas {
     /// The lemmas, none of them proved yet.
     pub fn new(solver: &Solver) -> Self {
-        Self { solver: solver.clone(), proved: [const { OnceLock::new() }; Lemma::ALL.len()] }
+        let proved = [const { OnceLock::new() }; Lemma::ALL.len()];
+        Self { solver: solver.clone(), proved, bits: Mutex::default() }
     }
 
     /// The theorem of a lemma, proved at the first use.

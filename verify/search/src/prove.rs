@@ -14,11 +14,12 @@
 //!
 //! A strategy can fail or waste time, but cannot prove a false goal: it never makes a fact by itself.
 
+mod bits;
 mod digits;
 mod linear;
 mod reduce;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use self::linear::{collect_divisions_prop, is_linear_prop};
@@ -55,6 +56,8 @@ pub struct Prover {
     positive: HashMap<Term, Fact>,
     /// Terms reduced so far.
     reduced: HashMap<Term, reduce::Reduced>,
+    /// Bit operations whose ranges were looked for.
+    with_bits: HashSet<Term>,
 }
 
 /// A fact with the properties by which facts are selected, computed once.
@@ -66,13 +69,16 @@ struct Known {
     symbols: BTreeSet<Symbol>,
     /// Whether Z3 decides it as linear arithmetic.
     linear: bool,
+    /// Whether it contains bit operations.
+    has_bits: bool,
 }
 
 impl Known {
     /// The fact with its symbols.
     fn new(fact: Fact) -> Self {
         let (symbols, linear) = (fact.prop().free_symbols(), is_linear_prop(fact.prop()));
-        Self { fact, symbols, linear }
+        let has_bits = bits::has_bits(fact.prop());
+        Self { fact, symbols, linear, has_bits }
     }
 }
 
@@ -90,6 +96,7 @@ impl Strategy for Prover {
             bounds: self.bounds.clone(),
             positive: self.positive.clone(),
             reduced: self.reduced.clone(),
+            with_bits: self.with_bits.clone(),
         })
     }
 
@@ -101,6 +108,7 @@ impl Strategy for Prover {
         // With the new premise, failed searches may succeed and terms may be reduced further.
         self.bounds.retain(|_, found| found.is_some());
         self.reduced.clear();
+        self.with_bits.clear();
         let fact = self.context.assume(premise, reason);
         self.facts.push(Known::new(fact));
     }
@@ -175,6 +183,7 @@ impl Prover {
             bounds: HashMap::new(),
             positive: HashMap::new(),
             reduced: HashMap::new(),
+            with_bits: HashSet::new(),
         }
     }
 
@@ -193,6 +202,14 @@ impl Prover {
             && let Ok(fact) = poly_identity(&mut self.context, lhs, rhs)
         {
             return Ok(fact);
+        }
+        // Z3 takes long over bits and integers at once: an equation is reduced first.
+        let has_bits = self.learn_bits(goal);
+        if has_bits
+            && matches!(goal.kind(), PropKind::Compare(Comparison::Eq, ..))
+            && let Some(shown) = self.by_reduction(goal)
+        {
+            return Ok(shown);
         }
         let near = self.near(goal);
         let linear_goal = is_linear_prop(goal);
@@ -251,7 +268,10 @@ impl Prover {
             let using = facts(&near);
             return self.context.derive(goal.clone(), &using, Mode::Abstract).ok();
         }
-        let linear: Vec<&Fact> = near.iter().filter(|known| known.linear).map(|known| &known.fact).collect();
+        // Facts about bits make Z3 slow, and say nothing of a goal without any.
+        let has_bits = bits::has_bits(goal);
+        let helps = |known: &&Known| known.linear && (has_bits || !known.has_bits);
+        let linear: Vec<&Fact> = near.iter().filter(helps).map(|known| &known.fact).collect();
         self.context.derive(goal.clone(), &linear, Mode::Search).ok()
     }
 

@@ -1,24 +1,24 @@
 //! The instances that the checker relied on, as goals for Z3.
 //!
-//! Lemmas are theorems, proved once per judge. The windows of a constant map make one query in linear arithmetic: from the
-//! ranges of the digits, all windows at once. A window with symbolic weights is linear in the products of weight and
-//! digit, whose bounds follow from Monotone; there is one such query for each pattern of signs. A polynomial is shown to
-//! be non-negative in terms of the amounts by which its symbols exceed their least values, which leaves no subtraction.
-//! All queries go through the memo.
+//! Lemmas are theorems, proved once per judge. A window is linear in the products of weight and digit, whose bounds follow
+//! from Monotone. It is stated with variables for these products and their bounds, so there is one theorem for each pattern
+//! of signs, and a map only instantiates it: the sums of the bounds are numbers that are compared here, or polynomials that
+//! are shown to be non-negative in terms of the amounts by which their symbols exceed their least values, which leaves no
+//! subtraction. All queries go through the memo.
 //!
 //! ```text
-//! window of a constant map      0 <= d0 <= 3, 0 <= d1 <= 4            implies  0 <= d0 + 4 * d1 < 20
-//! window with symbolic weights  0 <= t0 <= u0, o >= 0, o + u0 < b     implies  0 <= o + t0 < b
+//! window                        0 <= t0 <= u0, o >= 0, o + u0 < b     implies  0 <= o + t0 < b
+//! instance of a constant map    t0 = 4 * d1, u0 = 4 * 4, o = 0, b = 20, and 0 + 16 < 20 is evaluated
 //! non-negative polynomial       s0 >= 0, s1 >= 0                      implies  (s0 + 1) * (s1 + 1) - 1 >= 0
 //! ```
 //!
 //! This is the only step that a verdict of this tier believes besides the rules in `eval`: if Z3 does not prove an
 //! instance, the tier decides nothing and the next one is asked.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::atoms::NonNegative;
-use super::eval::Window;
 use super::{Checked, Instance, Poly};
 use crate::encode::Encoding;
 use crate::judge::Judge;
@@ -48,6 +48,26 @@ pub(super) fn all(judge: &Judge, checked: &Checked) -> bool {
     Questions::new(judge, checked).ask(judge, &checked.instances().collect::<Vec<_>>()).is_some()
 }
 
+/// What windows have in common that are instances of one theorem: which weights are negative, and whether there is an upper
+/// bound.
+type Pattern = (Vec<bool>, bool);
+
+/// The theorems about windows that were proved so far, shared by the clones of a judge.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Windows(Arc<Mutex<HashMap<Pattern, Step>>>);
+
+impl Windows {
+    /// The step that proves the theorem of a pattern.
+    fn get(&self, pattern: &Pattern) -> Option<Step> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(pattern).cloned()
+    }
+
+    /// Keeps the proof of a theorem.
+    fn put(&self, pattern: Pattern, step: Step) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(pattern, step);
+    }
+}
+
 /// The questions about one certificate: a solver with a small budget, and the steps of the proof.
 struct Questions<'c> {
     /// The judge's solver, limited to a tenth of its budget and 2 seconds a question: later tiers are still to come.
@@ -69,20 +89,23 @@ impl<'c> Questions<'c> {
     /// Asks for a list of instances; `None` if one is not proved.
     fn ask(&mut self, judge: &Judge, instances: &[&Instance]) -> Option<()> {
         let mut lemmas: Vec<Lemma> = Vec::new();
-        let (mut constant, mut symbolic) = (Vec::new(), Vec::new());
+        let mut shapes: HashSet<Pattern> = HashSet::new();
         let mut reasons: Vec<&NonNegative> = Vec::new();
         for instance in instances {
             match instance {
                 Instance::Lemma(lemma) => lemmas.push(*lemma),
-                Instance::Window(window) if window.is_constant() => constant.push(window),
                 Instance::Window(window) => {
-                    reasons.extend(&window.reasons);
-                    symbolic.push(window);
+                    match window.is_inside() {
+                        Some(true) => {}
+                        Some(false) => return None,
+                        None => reasons.extend(&window.reasons),
+                    }
+                    shapes.insert((window.negative.clone(), window.below.is_some()));
                 }
                 Instance::NonNegative(reason) => reasons.push(reason),
             }
         }
-        if !symbolic.is_empty() {
+        if !shapes.is_empty() {
             lemmas.push(Lemma::Monotone);
         }
         lemmas.sort_unstable();
@@ -90,14 +113,10 @@ impl<'c> Questions<'c> {
         for lemma in lemmas {
             self.steps.extend_from_slice(judge.lemmas.theorem(lemma).ok()?.steps());
         }
-        self.constant_windows(&constant)?;
-        // A window with symbolic weights is asked about with fresh variables, so windows with the same signs are one
-        // question.
-        let mut shapes = HashSet::new();
-        for window in symbolic {
-            if shapes.insert((window.negative.clone(), window.below.is_some())) {
-                self.symbolic_window(window)?;
-            }
+        let mut shapes: Vec<Pattern> = shapes.into_iter().collect();
+        shapes.sort_unstable();
+        for shape in shapes {
+            self.window(judge, shape)?;
         }
         let mut asked = HashSet::new();
         for reason in reasons {
@@ -117,44 +136,24 @@ impl<'c> Questions<'c> {
         shown.then_some(())
     }
 
-    /// Asks for all windows of a constant map at once.
-    fn constant_windows(&mut self, windows: &[&Window]) -> Option<()> {
-        let mut ranges = BTreeMap::new();
-        let mut goals = Vec::with_capacity(windows.len());
-        for window in windows {
-            let mut sum = Term::int(window.offset.as_const()?);
-            for place in &window.places {
-                let (weight, max) = (place.coefficient.as_const()?, place.max.as_const()?);
-                let name = format!("d{}", place.id);
-                let digit = Term::sym(name.as_str());
-                sum = sum + &digit * weight;
-                // All windows share the ranges of their digits. Two ranges for one digit would be a contradiction or a
-                // weaker premise, so nothing is confirmed then.
-                if *ranges.entry(name).or_insert(max) != max {
-                    return None;
-                }
-            }
-            goals.push(sum.at_least(0));
-            if let Some(below) = &window.below {
-                goals.push(sum.less(below.as_const()?));
-            }
+    /// The theorem of the windows of a pattern, proved once per judge.
+    fn window(&mut self, judge: &Judge, pattern: Pattern) -> Option<()> {
+        if let Some(known) = judge.windows.get(&pattern) {
+            self.steps.push(known);
+            return Some(());
         }
-        let in_range = |(name, max): (String, i128)| {
-            let digit = Term::sym(name.as_str());
-            digit.at_least(0).and(digit.at_most(max))
-        };
-        let using = ranges.into_iter().map(in_range).collect();
-        let goal = Prop::all(goals);
-        if goal.as_bool() == Some(true) { Some(()) } else { self.follows(using, goal, Encoding::Opaque) }
+        self.window_theorem(&pattern)?;
+        judge.windows.put(pattern, self.steps.last()?.clone());
+        Some(())
     }
 
-    /// Asks for a window with symbolic weights: a sum of terms, each between 0 and its bound (or minus its bound and 0),
-    /// lies in the window.
-    fn symbolic_window(&mut self, window: &Window) -> Option<()> {
+    /// Asks for the windows of a pattern: a sum of terms, each between 0 and its bound (or minus its bound and 0), lies in
+    /// the window.
+    fn window_theorem(&mut self, (negative, is_below): &Pattern) -> Option<()> {
         let offset = Term::sym("o");
         let (mut sum, mut low, mut high) = (offset.clone(), offset.clone(), offset);
         let mut using = Vec::new();
-        for (position, is_negative) in window.negative.iter().enumerate() {
+        for (position, is_negative) in negative.iter().enumerate() {
             let (term, end) = (Term::sym(format!("t{position}").as_str()), Term::sym(format!("u{position}").as_str()));
             sum = sum + &term;
             if *is_negative {
@@ -167,7 +166,7 @@ impl<'c> Questions<'c> {
         }
         using.push(low.at_least(0));
         let mut goal = sum.at_least(0);
-        if window.below.is_some() {
+        if *is_below {
             let below = Term::sym("b");
             using.push(high.less(&below));
             goal = goal.and(sum.less(below));

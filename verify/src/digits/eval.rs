@@ -42,10 +42,23 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether all coefficients and bounds are numbers.
-    pub(super) fn is_constant(&self) -> bool {
-        let places = self.places.iter().flat_map(|place| [&place.coefficient, &place.max]);
-        places.chain([&self.offset]).chain(&self.below).all(|poly| poly.as_const().is_some())
+    /// Whether the least and the greatest sum lie in the window, evaluated; `None` if coefficients or bounds are no numbers.
+    /// That they do is what instances with numbers rest on, so it is computed apart from what the certificate needed.
+    pub(super) fn is_inside(&self) -> Option<bool> {
+        let (mut low, mut high) = (self.offset.as_const()?, self.offset.as_const()?);
+        for (place, is_negative) in self.places.iter().zip(&self.negative) {
+            let (weight, max) = (place.coefficient.as_const()?, place.max.as_const()?);
+            if max < 0 || (weight < 0) != *is_negative {
+                return Some(false);
+            }
+            let bound = if *is_negative { &mut low } else { &mut high };
+            *bound = bound.checked_add(weight.checked_mul(max)?)?;
+        }
+        let is_below = match &self.below {
+            Some(below) => high < below.as_const()?,
+            None => true,
+        };
+        Some(self.places.len() == self.negative.len() && low >= 0 && is_below)
     }
 }
 

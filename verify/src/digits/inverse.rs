@@ -13,7 +13,7 @@ use tilewright_ir::{BinaryOp, Expr, InverseClaim, UnaryOp, Var};
 use super::atoms::TOO_LARGE;
 use super::eval::{Checker, Env, negated};
 use super::obligations::Evaluated;
-use super::space::{MAX_DIGITS, Space, Sum};
+use super::space::{Space, Sum};
 use super::{Poly, Rejected, indices, space, stated};
 
 /// The physical indices in digits, and the logical indices that the inverse maps them to.
@@ -40,7 +40,7 @@ impl<'c> Physical<'c> {
     /// certificate has no digits for it.
     pub(super) fn new(checker: &mut Checker, map: &Evaluated<'c>) -> Result<Option<Self>, Rejected> {
         let (Some(claim), Some(view)) = (map.claim.inverse, &map.certificate.inverse) else { return Ok(None) };
-        let space = space(checker, map.claim.shape, view, 4 * MAX_DIGITS)?;
+        let space = space(checker, map.claim.shape, view)?;
         let env = indices(&claim.vars, &space);
         let back = claim.outputs.iter().map(|output| checker.eval(output, &env)).collect::<Result<Vec<_>, _>>()?;
         stated(checker, &space, &back, &view.outputs)?;

@@ -39,6 +39,7 @@ use space::{Space, Sum};
 type Poly = crate::poly::Poly<u32>;
 
 pub use atoms::NonNegative;
+pub(crate) use confirm::Windows;
 pub use eval::Window;
 
 /// Why a certificate is rejected, or does not show an obligation.
@@ -120,7 +121,7 @@ pub fn check(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Che
     }
     let mut checker = Checker::default();
     checker.atoms.assume(claim.assumptions, claim.scalars).ok_or(TOO_LARGE)?;
-    let logical = space(&mut checker, claim.map.domain(), &certificate.map, 0)?;
+    let logical = space(&mut checker, claim.map.domain(), &certificate.map)?;
     let env = indices(claim.map.vars(), &logical);
     // Overflow is about the operations of the map, so operations are recorded only while the map itself is evaluated.
     checker.operations = Some(Vec::new());
@@ -167,12 +168,12 @@ fn free(checker: &mut Checker, exprs: &[Expr]) -> Result<Vec<Poly>, Rejected> {
     exprs.iter().map(|expr| polynomial(checker, expr)).collect()
 }
 
-/// The index space of a shape, with the axes written in the radices of a view. `base` is the number of its first digit.
-fn space(checker: &mut Checker, shape: &[Expr], view: &DigitView, base: usize) -> Result<Space, Rejected> {
+/// The index space of a shape, with the axes written in the radices of a view.
+fn space(checker: &mut Checker, shape: &[Expr], view: &DigitView) -> Result<Space, Rejected> {
     if view.radices.len() != shape.len() {
         return Err(Rejected("the number of axes is not that of the shape"));
     }
-    let mut space = Space { base, ..Space::default() };
+    let mut space = Space::default();
     let extents = free(checker, shape)?;
     for (extent, radices) in extents.into_iter().zip(&view.radices) {
         let radices = free(checker, radices)?;

@@ -11,7 +11,7 @@ use super::{Instance, Poly, Rejected};
 use crate::lemmas::Lemma;
 
 /// Greatest number of digits in a space.
-pub(super) const MAX_DIGITS: usize = 256;
+const MAX_DIGITS: usize = 256;
 
 /// An index `0 <= x < extent`. Its part `k` is `x // strides[k]`; digit `k` is part `k` modulo its radix, the last digit
 /// the last part.
@@ -53,8 +53,6 @@ impl Digit {
 /// A box of indices in mixed radix.
 #[derive(Debug, Default)]
 pub(super) struct Space {
-    /// Added to the numbers of digits in queries, so that the digits of two spaces differ.
-    pub(super) base: usize,
     /// The axes, in the order of the shape.
     pub(super) axes: Vec<Axis>,
     /// The digits of all axes, the minor one of each axis first.
@@ -74,8 +72,6 @@ pub(super) struct Sum {
 /// A summand with a known range: a digit, or several upper digits of an axis taken together, times a coefficient.
 #[derive(Clone, Debug)]
 pub(super) struct Bounded {
-    /// Identifies the digit or part among all spaces.
-    pub(super) id: usize,
     /// The factor.
     pub(super) coefficient: Poly,
     /// The greatest value; the least is 0.
@@ -135,7 +131,7 @@ impl Space {
     pub(super) fn single(&self, sum: &Sum) -> Option<Vec<Bounded>> {
         let bounded = |(digit, coefficient): &(usize, Poly)| {
             let max = self.digits[*digit].extent.plus_const(-1)?;
-            Some(Bounded { id: self.base + digit, coefficient: coefficient.clone(), max })
+            Some(Bounded { coefficient: coefficient.clone(), max })
         };
         sum.places.iter().map(bounded).collect()
     }
@@ -152,13 +148,12 @@ impl Space {
             let start = self.part_of(axis, own);
             for (digit, coefficient) in &own[..start] {
                 let max = self.digits[*digit].extent.plus_const(-1)?;
-                bounded.push(Bounded { id: self.base + digit, coefficient: coefficient.clone(), max });
+                bounded.push(Bounded { coefficient: coefficient.clone(), max });
             }
             if let Some((digit, coefficient)) = own.get(start) {
                 let part = digit - axis.first;
                 let max = axis.parts[part].plus_const(-1)?;
-                let id = self.base + MAX_DIGITS + digit;
-                bounded.push(Bounded { id, coefficient: coefficient.clone(), max });
+                bounded.push(Bounded { coefficient: coefficient.clone(), max });
             }
             rest = others;
         }

@@ -39,11 +39,11 @@ fn bounds(assumptions: &[Prop]) -> BTreeMap<Symbol, (Option<i128>, Option<i128>)
         match (a.kind(), b.kind()) {
             (TermKind::Sym(symbol), TermKind::Const(bound)) => {
                 let high = &mut found.entry(symbol.clone()).or_default().1;
-                *high = Some(high.map_or(bound - strict, |high| high.min(bound - strict)));
+                *high = Some(high.map_or(bound.saturating_sub(strict), |high| high.min(bound.saturating_sub(strict))));
             }
             (TermKind::Const(bound), TermKind::Sym(symbol)) => {
                 let low = &mut found.entry(symbol.clone()).or_default().0;
-                *low = Some(low.map_or(bound + strict, |low| low.max(bound + strict)));
+                *low = Some(low.map_or(bound.saturating_add(strict), |low| low.max(bound.saturating_add(strict))));
             }
             _ => {}
         }

@@ -159,6 +159,13 @@ impl Prover {
                         because.extend(done.because);
                         Reduced { term: done.term, because }
                     }
+                    TermKind::Binary(BinaryOp::BitXor, x, y) => match self.cancelled(x, y) {
+                        Some((rest, facts)) => {
+                            because.extend(facts);
+                            Reduced { term: rest, because }
+                        }
+                        None => Reduced { term: rebuilt, because },
+                    },
                     _ => Reduced { term: rebuilt, because },
                 }
             }
