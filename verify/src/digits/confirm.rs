@@ -28,24 +28,22 @@ use crate::obligation::Obligation;
 use crate::solver::{Budget, Outcome, Solver};
 use crate::term::{Prop, Term};
 
-/// Asks Z3 to prove the instances of an obligation and keeps the proof; `None` if one is not proved.
-pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: Obligation) -> Option<bool> {
-    let mut questions = Questions::new(judge, checked);
-    // The instances of all obligations are asked together: the first obligation waits for the answer, the others find it in
-    // the memo. Only if that fails, the obligation's own instances are asked alone.
-    let all: Vec<&Instance> = checked.instances().collect();
-    if questions.ask(judge, &all).is_none() {
-        let own: Vec<&Instance> = checked.base.iter().chain(checked.own_instances(obligation).ok()?).collect();
-        questions.steps.clear();
-        questions.ask(judge, &own)?;
-    }
-    judge.keep("map digits", &questions.steps);
-    Some(questions.steps.iter().any(|step| matches!(step.rule, Rule::Solver(..))))
+/// The proofs of the instances of all obligations; `None` if one is not proved.
+pub(super) fn all_instances(judge: &Judge, checked: &Checked) -> Option<Vec<Step>> {
+    answers(judge, checked, &checked.instances().collect::<Vec<_>>())
 }
 
-/// Whether Z3 proves the instances of all obligations.
-pub(super) fn all(judge: &Judge, checked: &Checked) -> bool {
-    Questions::new(judge, checked).ask(judge, &checked.instances().collect::<Vec<_>>()).is_some()
+/// The proofs of the instances that one obligation rests on; `None` if one is not proved.
+pub(super) fn own_instances(judge: &Judge, checked: &Checked, obligation: Obligation) -> Option<Vec<Step>> {
+    let own: Vec<&Instance> = checked.base.iter().chain(checked.own_instances(obligation).ok()?).collect();
+    answers(judge, checked, &own)
+}
+
+/// The proofs of some instances; `None` if one is not proved.
+fn answers(judge: &Judge, checked: &Checked, instances: &[&Instance]) -> Option<Vec<Step>> {
+    let mut questions = Questions::new(judge, checked);
+    questions.ask(judge, instances)?;
+    Some(questions.steps)
 }
 
 /// What windows have in common that are instances of one theorem: which weights are negative, and whether there is an upper

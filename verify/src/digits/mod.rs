@@ -23,10 +23,13 @@ mod inverse;
 mod obligations;
 mod space;
 
+use std::cell::OnceCell;
+
 use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, IndexMap, Var};
 
 use crate::door::certified;
 use crate::judge::{Decision, Judge};
+use crate::kernel::{Rule, Step};
 use crate::lemmas::Lemma;
 use crate::map::MapClaim;
 use crate::method::Method;
@@ -96,7 +99,7 @@ impl Checked {
 
     /// Whether Z3 confirms the instances of all obligations. Goals in the judge's memo are not asked again.
     pub fn is_confirmed(&self, judge: &Judge) -> bool {
-        confirm::all(judge, self)
+        confirm::all_instances(judge, self).is_some()
     }
 
     /// The instances of one obligation, without those that all of them rest on.
@@ -252,17 +255,41 @@ fn eval_map(checker: &mut Checker, map: &IndexMap, space: &Space) -> Result<Vec<
     map.outputs().iter().map(|output| checker.eval(output, &env)).collect()
 }
 
-/// Proves an obligation by the claim's certificate, if it has one that shows it and Z3 confirms the instances. `None`
-/// otherwise, and for small constant maps, which enumeration decides faster.
-pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: Obligation) -> Option<Decision> {
-    let certificate = claim.digits?;
-    if !is_large(claim, judge.most_points) || !can_hold(claim) {
-        return None;
+/// A claim's certificate, checked once for all obligations.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    /// What it shows, provided that Z3 confirms the instances.
+    checked: Checked,
+    /// The answers of Z3 to the instances of all obligations, once they were asked for.
+    answers: OnceCell<Option<Vec<Step>>>,
+}
+
+impl Accepted {
+    /// The certificate of a claim; `None` if it has none or a wrong one, and for small constant maps, which enumeration
+    /// decides faster.
+    pub(crate) fn of(judge: &Judge, claim: &MapClaim<'_>) -> Option<Self> {
+        let certificate = claim.digits?;
+        if !is_large(claim, judge.most_points) || !can_hold(claim) {
+            return None;
+        }
+        let checked = check(claim, certificate).ok()?;
+        Some(Self { checked, answers: OnceCell::new() })
     }
-    let checked = check(claim, certificate).ok()?;
-    let count = checked.shows(obligation).ok()?;
-    let confirmed = confirm::confirm(judge, &checked, obligation)?;
-    Some((certified(), Method::Digits { instances: count, confirmed }))
+
+    /// Proves an obligation, if the certificate shows it and Z3 confirms the instances.
+    pub(crate) fn decide(&self, judge: &Judge, obligation: Obligation) -> Option<Decision> {
+        let instances = self.checked.shows(obligation).ok()?;
+        let all = self.answers.get_or_init(|| confirm::all_instances(judge, &self.checked));
+        // One instance of another obligation may be without an answer: then those of this one are asked alone.
+        let own = match all {
+            Some(_) => None,
+            None => Some(confirm::own_instances(judge, &self.checked, obligation)?),
+        };
+        let steps = own.as_ref().or(all.as_ref())?;
+        judge.keep("map digits", steps);
+        let confirmed = steps.iter().any(|step| matches!(step.rule, Rule::Solver(..)));
+        Some((certified(), Method::Digits { instances, confirmed }))
+    }
 }
 
 /// Whether the domain is symbolic or has so many points (more than 1024, or than the judge may try) that enumeration is

@@ -19,6 +19,7 @@ use tilewright_ir::{Bindings, Expr, Var};
 use super::MapClaim;
 use super::instance::{Answer, Instance};
 use super::shrink;
+use crate::digits::Accepted;
 use crate::door::everywhere;
 use crate::enumerate::{MAX_POINTS, shapes};
 use crate::judge::{Decision, Judge, vacuity};
@@ -48,13 +49,14 @@ const TRIED: u64 = 1 << 17;
 pub(super) struct Shared<'a> {
     symbols: Vec<Var>,
     constant: OnceCell<Option<Instance<'a>>>,
+    digits: OnceCell<Option<Accepted>>,
     small: OnceCell<Vec<Instance<'a>>>,
 }
 
 impl Shared<'_> {
     /// Nothing is compiled yet.
     pub(super) fn new(claim: MapClaim<'_>) -> Self {
-        Self { symbols: claim.symbols(), constant: OnceCell::new(), small: OnceCell::new() }
+        Self { symbols: claim.symbols(), constant: OnceCell::new(), digits: OnceCell::new(), small: OnceCell::new() }
     }
 }
 
@@ -183,7 +185,8 @@ pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
 
 /// The digit certificate of the claim.
 pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
-    crate::digits::decide(case.judge, &case.claim, case.obligation)
+    let accepted = case.shared.digits.get_or_init(|| Accepted::of(case.judge, &case.claim));
+    accepted.as_ref()?.decide(case.judge, case.obligation)
 }
 
 /// All points of a constant shape, if that takes some tens of milliseconds.
