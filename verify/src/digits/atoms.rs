@@ -10,9 +10,10 @@
 //! n - (n // 4) * 4      with q = n // 4:             n - 4 * q               non-negative by the fact 4 * q <= n
 //! ```
 //!
-//! The search for multiples is heuristic, its result is not believed: `confirm` gives the polynomial and the facts that
-//! were used to Z3. Only the facts themselves are believed here, and they hold by the definition of `//` (Euclid) or
-//! are the user's assumptions, which are premises of every obligation.
+//! The search for multiples is heuristic, and its result is not believed: `confirm` subtracts them again, and what is left has
+//! to be a sum of products of numbers that are not negative, which is one lemma for all polynomials. Only the facts
+//! themselves are believed here, and they hold by the definition of `//` (Euclid) or are the user's assumptions, which are
+//! premises of every obligation.
 
 use tilewright_ir::{BinaryOp, Expr, Var, gcd};
 
@@ -175,15 +176,7 @@ impl Atoms {
 
     /// The polynomial in the amounts by which the atoms exceed their lower bounds.
     pub(super) fn shifted(&self, poly: &Poly) -> Option<Poly> {
-        if poly.as_const().is_some() {
-            return Some(poly.clone());
-        }
-        poly.terms().try_fold(Poly::default(), |sum, (mono, value)| {
-            let product = mono.iter().try_fold(Poly::constant(value), |product, &atom| {
-                product.times(&Poly::atom(atom).plus_const(*self.lows.get(atom as usize)?)?)
-            })?;
-            sum.plus(&product)
-        })
+        shifted(poly, &self.lows)
     }
 
     /// The reason why `poly` is never negative; `None` if none is found.
@@ -224,6 +217,32 @@ impl Atoms {
         }
         Some(facts)
     }
+}
+
+impl NonNegative {
+    /// Whether the polynomial, less the multiples of the facts, has no negative coefficient when it is written in the amounts
+    /// by which the atoms exceed their lower bounds. Then it is a sum of products of numbers that are not negative.
+    pub(super) fn is_sum_of_products(&self, lows: &[i128]) -> bool {
+        let rest = self.used.iter().try_fold(shifted(&self.poly, lows), |rest, (fact, factor)| {
+            let factor =
+                factor.iter().try_fold(Poly::constant(1), |product, &atom| product.times(&Poly::atom(atom)))?;
+            Some(rest.and_then(|rest| rest.minus(&shifted(fact, lows)?.times(&factor)?)))
+        });
+        rest.flatten().is_some_and(|rest| negative(&rest).is_none())
+    }
+}
+
+/// The polynomial in the amounts by which the atoms exceed these lower bounds.
+fn shifted(poly: &Poly, lows: &[i128]) -> Option<Poly> {
+    if poly.as_const().is_some() {
+        return Some(poly.clone());
+    }
+    poly.terms().try_fold(Poly::default(), |sum, (mono, value)| {
+        let product = mono.iter().try_fold(Poly::constant(value), |product, &atom| {
+            product.times(&Poly::atom(atom).plus_const(*lows.get(atom as usize)?)?)
+        })?;
+        sum.plus(&product)
+    })
 }
 
 pub(super) const TOO_LARGE: Rejected = Rejected("a number or a polynomial is too large");

@@ -2,14 +2,14 @@
 //!
 //! Lemmas are theorems, proved once per judge. A window is linear in the products of weight and digit, whose bounds follow
 //! from Monotone. It is stated with variables for these products and their bounds, so there is one theorem for each pattern
-//! of signs, and a map only instantiates it: the sums of the bounds are numbers that are compared here, or polynomials that
-//! are shown to be non-negative in terms of the amounts by which their symbols exceed their least values, which leaves no
-//! subtraction. All queries go through the memo.
+//! of signs, and a map only instantiates it: the sums of the bounds are numbers that are compared here, or polynomials. A
+//! polynomial is not negative if it is a sum of products of numbers that are not negative, the amounts by which its symbols
+//! exceed their least values; sums and products of such numbers are one lemma.
 //!
 //! ```text
 //! window                        0 <= t0 <= u0, o >= 0, o + u0 < b     implies  0 <= o + t0 < b
 //! instance of a constant map    t0 = 4 * d1, u0 = 4 * 4, o = 0, b = 20, and 0 + 16 < 20 is evaluated
-//! non-negative polynomial       s0 >= 0, s1 >= 0                      implies  (s0 + 1) * (s1 + 1) - 1 >= 0
+//! non-negative polynomial       (s0 + 1) * (s1 + 1) - 1 is s0 + s1 + s0 * s1
 //! ```
 //!
 //! This is the only step that a verdict of this tier believes besides the rules in `eval`: if Z3 does not prove an
@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::atoms::NonNegative;
-use super::{Checked, Instance, Poly};
+use super::{Checked, Instance};
 use crate::encode::Encoding;
 use crate::judge::Judge;
 use crate::kernel::{Rule, Step};
@@ -106,6 +106,9 @@ impl<'c> Questions<'c> {
         if !shapes.is_empty() {
             lemmas.push(Lemma::Monotone);
         }
+        if !reasons.is_empty() {
+            lemmas.push(Lemma::NonNegative);
+        }
         lemmas.sort_unstable();
         lemmas.dedup();
         for lemma in lemmas {
@@ -116,11 +119,8 @@ impl<'c> Questions<'c> {
         for shape in shapes {
             self.window(judge, shape)?;
         }
-        let mut asked = HashSet::new();
-        for reason in reasons {
-            if reason.poly.as_const().is_none() && asked.insert((&reason.poly, &reason.used)) {
-                self.not_negative(reason)?;
-            }
+        if !reasons.iter().all(|reason| reason.is_sum_of_products(self.lows)) {
+            return None;
         }
         Some(())
     }
@@ -171,41 +171,4 @@ impl<'c> Questions<'c> {
         }
         self.follows(using, goal, Encoding::Opaque)
     }
-
-    /// Asks whether a polynomial is non-negative, written in the amounts by which the atoms exceed their least values.
-    fn not_negative(&mut self, reason: &NonNegative) -> Option<()> {
-        let mut using = Vec::new();
-        let polys = std::iter::once(&reason.poly).chain(reason.used.iter().map(|(fact, _)| fact));
-        let mut atoms: Vec<u32> = polys.flat_map(Poly::atoms).copied().collect();
-        atoms.sort_unstable();
-        atoms.dedup();
-        using.extend(atoms.iter().map(|atom| excess(*atom).at_least(0)));
-        for (fact, factor) in &reason.used {
-            let factor = factor.iter().fold(Term::int(1), |product, atom| product * excess(*atom));
-            if factor.as_const().is_none() {
-                let (a, b) = (Term::sym("a"), Term::sym("b"));
-                let product = (&a * &b).at_least(0);
-                self.follows(vec![a.at_least(0), b.at_least(0)], product, Encoding::Abstract)?;
-            }
-            using.push((factor * self.term(fact)?).at_least(0));
-        }
-        let goal = self.term(&reason.poly)?.at_least(0);
-        self.follows(using, goal, Encoding::Abstract)
-    }
-
-    /// The polynomial as a term in these amounts.
-    fn term(&self, poly: &Poly) -> Option<Term> {
-        poly.terms().try_fold(Term::int(0), |sum, (mono, value)| {
-            let product = mono.iter().try_fold(Term::int(value), |product, atom| {
-                let low = self.lows.get(usize::try_from(*atom).ok()?)?;
-                Some(product * (excess(*atom) + *low))
-            })?;
-            Some(sum + product)
-        })
-    }
-}
-
-/// The amount by which an atom exceeds its least value.
-fn excess(atom: u32) -> Term {
-    Term::sym(format!("s{atom}").as_str())
 }

@@ -56,6 +56,8 @@ lemmas! {
     Monotone,
     /// `0 < a`, `0 < b` ⊢ `0 < a * b`
     ProductPositive,
+    /// `0 <= a`, `0 <= b` ⊢ `0 <= a + b`, `0 <= a * b`
+    NonNegative,
     /// `0 < a`, `0 < b` ⊢ `x // a // b == x // (a * b)`
     DivDiv,
     /// `0 < a`, `0 < b` ⊢ `x % (a * b) % b == x % b`
@@ -98,6 +100,7 @@ impl Lemma {
             Self::HornerInverse => digit("r", "d").to_vec(),
             Self::Monotone => vec![a.at_least(0), v("x").at_most(v("y"))],
             Self::ProductPositive | Self::DivDiv | Self::ModMod | Self::ModDiv => vec![a.more(0), b.more(0)],
+            Self::NonNegative => vec![a.at_least(0), b.at_least(0)],
         }
     }
 
@@ -118,6 +121,7 @@ impl Lemma {
             }
             Self::Monotone => (&a * &x).at_most(&a * v("y")),
             Self::ProductPositive => (&a * &b).more(0),
+            Self::NonNegative => (&a + &b).at_least(0).and((&a * &b).at_least(0)),
             Self::DivDiv => x.floor_div(&a).floor_div(&b).equals(x.floor_div(&a * &b)),
             Self::ModMod => x.floor_mod(&a * &b).floor_mod(&b).equals(x.floor_mod(&b)),
             Self::ModDiv => x.floor_mod(&a * &b).floor_div(&b).equals(x.floor_div(&b).floor_mod(&a)),
@@ -149,7 +153,12 @@ impl Lemma {
         // A lemma may use only simpler ones: in a cycle each theorem would wait for the other to be proved.
         let mut guide = Guide { lemmas, context, facts: premises.to_vec() };
         match self {
-            Self::Euclid | Self::HornerInjective | Self::HornerBounds | Self::Monotone | Self::ProductPositive => {}
+            Self::Euclid
+            | Self::HornerInjective
+            | Self::HornerBounds
+            | Self::Monotone
+            | Self::ProductPositive
+            | Self::NonNegative => {}
             Self::DivNonNegative | Self::DivBelow => guide.divide(&a, &b)?,
             Self::DivBelowCeil => {
                 guide.divide(&a, &b)?;
