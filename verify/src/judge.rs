@@ -183,7 +183,11 @@ impl Judge {
     pub(crate) fn prover(&self, names: &mut Names, symbols: &[Var]) -> Prover<'_> {
         let mut prover = Prover::recorded(Context::new(&self.solver), &self.lemmas, self.record.clone());
         for symbol in symbols {
-            prover.assume(&names.var(symbol).at_least(1), "an extent is positive");
+            let extent = names.var(symbol);
+            prover.assume(&extent.at_least(1), "an extent is positive");
+            if let Some((_, greatest)) = symbol.dtype().scalar.integer_range() {
+                prover.assume(&extent.at_most(greatest), "an extent of this type");
+            }
         }
         prover
     }

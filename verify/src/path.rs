@@ -74,8 +74,13 @@ impl Path {
                     let (min, extent) = (names.term(min), names.term(extent));
                     prover.assume(&term.at_least(&min).and(term.less(&min + &extent)), "an iteration of the loop");
                 }
-                // Arithmetic on a loaded value may have wrapped: nothing is known about the variable.
-                Step::Let(_, value) if value.reads_memory() => {}
+                // Arithmetic on a loaded value may have wrapped: only the type of the variable is known.
+                Step::Let(var, value) if value.reads_memory() => {
+                    let (ty, term) = (var.dtype(), names.var(var));
+                    if let Some((low, high)) = ty.scalar.integer_range().filter(|_| ty.is_scalar()) {
+                        prover.assume(&term.at_least(low).and(term.at_most(high)), "a value of this type");
+                    }
+                }
                 Step::Let(var, value) => {
                     let value = names.term(value);
                     names.bind(var, value);

@@ -228,7 +228,7 @@ impl MapClaim<'_> {
     }
 
     /// The free variables of the claim: the symbolic extents.
-    fn symbols(&self) -> Vec<Var> {
+    pub(crate) fn symbols(&self) -> Vec<Var> {
         let exprs = self.map.domain().iter().chain(self.map.outputs()).chain(self.shape).chain(self.assumptions);
         let mut symbols = free_vars(exprs, self.map.vars());
         let more = |symbols: &mut Vec<Var>, found: Vec<Var>| {
@@ -243,14 +243,14 @@ impl MapClaim<'_> {
         symbols
     }
 
-    /// The values that a free variable may have: at least 1 for an extent, those of its type for a scalar.
+    /// The values that a free variable may have: those of its type, and at least 1 for an extent.
     fn range_of(&self, symbol: &Var, names: &mut Names) -> Option<crate::term::Prop> {
         let term = names.var(symbol);
-        if !self.scalars.contains(symbol) {
-            return Some(term.at_least(1));
+        let range = symbol.dtype().scalar.integer_range();
+        if self.scalars.contains(symbol) {
+            return range.map(|(low, high)| term.at_least(low).and(term.at_most(high)));
         }
-        let (low, high) = symbol.dtype().scalar.integer_range()?;
-        Some(term.at_least(low).and(term.at_most(high)))
+        Some(range.map_or_else(|| term.at_least(1), |(_, high)| term.at_least(1).and(term.at_most(high))))
     }
 
     /// A prover that knows the ranges of the symbols and the claim's assumptions.
