@@ -42,7 +42,10 @@ impl Ranges {
             Expr::Unary(UnaryOp::Neg, a) => unless_wrapping(expr, interval(a).negated()),
             Expr::Call(MathFn::Abs, args) => args.first().map_or(Interval::ALL, |arg| {
                 let value = interval(arg);
-                value.max(value.negated()).max(Interval::point(0))
+                // The absolute value of the least value of a signed type wraps around to that value.
+                let least = arg.dtype().scalar.integer_range().map_or(i128::MIN, |(least, _)| least);
+                let wraps = least < 0 && !value.is_at_least(least.saturating_add(1));
+                if wraps { Interval::ALL } else { value.max(value.negated()).max(Interval::point(0)) }
             }),
             Expr::Select(c, a, b) | Expr::IfThenElse(c, a, b) => match self.decided_by_intervals(c) {
                 Some(holds) => interval(if holds { a } else { b }),
@@ -51,7 +54,13 @@ impl Ranges {
             // A conversion keeps the value where it fits the new type; where it does not, nothing is claimed.
             Expr::Cast(ty, value) if value.dtype().scalar.is_integer() && ty.scalar.is_integer() => {
                 let (lo, hi) = ty.scalar.integer_range().unwrap_or((0, 0));
-                let value = interval(value);
+                let value = match &**value {
+                    Expr::Load { buffer, .. } if buffer.dtype.is_scalar() => {
+                        let range = buffer.dtype.scalar.integer_range();
+                        range.map_or(Interval::ALL, |(least, greatest)| Interval::new(least, greatest))
+                    }
+                    value => interval(value),
+                };
                 if value.within(lo, hi) { value } else { Interval::ALL }
             }
             Expr::Float { .. } | Expr::Unary(UnaryOp::Not | UnaryOp::BitNot, _) | Expr::Call(..) => Interval::ALL,

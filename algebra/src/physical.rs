@@ -83,7 +83,9 @@ fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<Physical
     let mut shape = PhysicalShape { extents: Vec::new(), padded_axes: Vec::new() };
     for (axis, output) in map.outputs().iter().enumerate() {
         let (extent, exact) = match axis_extent(map, output, &ranges, assumptions) {
-            Err(NoExtent::Negative { extent: Some(extent), .. }) if clipped => extent,
+            Err(NoExtent::Negative { extent: Some((extent, exact)), .. }) if clipped => {
+                at_least_one(extent, exact, output, &ranges)
+            }
             found => found.map_err(NoExtent::diagnostic)?,
         };
         let ty = output.dtype().scalar;
@@ -107,6 +109,25 @@ pub(super) fn ranges_of_map(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
     let known = free.fold(Ranges::new(), |known, symbol| known.with_symbol(&symbol));
     let known = assumptions.iter().fold(known, Ranges::assuming);
     map.vars().iter().zip(map.domain()).fold(known, |known, (var, extent)| known.with(var, extent))
+}
+
+/// The extent of an axis that holds the index 0 at least: the greater one of `extent` and 1, and whether it is the least
+/// one.
+fn at_least_one(extent: Poly, exact: bool, output: &Expr, ranges: &Ranges) -> (Poly, bool) {
+    let (over, under) = (extent.plus_const(-1), extent.scaled(-1).and_then(|negated| negated.plus_const(1)));
+    if over.is_some_and(|over| ranges.prove_nonneg(&over)) {
+        return (extent, exact);
+    }
+    if under.is_some_and(|under| ranges.prove_nonneg(&under)) {
+        return (Poly::constant(1), false);
+    }
+    let (simplifier, ty) = (Simplifier::new(ranges), output.dtype().scalar);
+    let greater = || {
+        let max = Expr::binary(BinaryOp::Max, simplifier.emit(&extent, ty)?, Expr::int_of(1, ty)?);
+        simplifier.poly(&max)
+    };
+    let greater = greater();
+    (greater.unwrap_or(extent), false)
 }
 
 /// Why an axis has no extent.
@@ -162,8 +183,9 @@ fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Ex
     if let (None, Some(extent)) = (&bound, bound_of_bits(output, ranges)) {
         return Ok((extent, false));
     }
+    let nonneg = nonneg || is_nonneg_in_all_cases(output, ranges);
     match bound.or_else(|| bound_of_cases(output, ranges)) {
-        Some(extent) if nonneg || is_nonneg_in_all_cases(output, ranges) => Ok((extent, false)),
+        Some(extent) if nonneg => Ok((extent, false)),
         bound if !nonneg => {
             let shown = negative_instance(map, output, assumptions);
             let message = shown.unwrap_or_else(|| format!("the index `{output}` may be negative"));
@@ -197,7 +219,13 @@ fn bound_of_cases(output: &Expr, ranges: &Ranges) -> Option<Poly> {
     let greatest = bounds
         .iter()
         .find(|bound| bounds.iter().all(|other| bound.minus(other).is_some_and(|gap| ranges.prove_nonneg(&gap))));
-    greatest.cloned()
+    if let Some(greatest) = greatest {
+        return Some(greatest.clone());
+    }
+    // None is the greatest for all extents: the axis has room for each.
+    let (simplifier, ty) = (Simplifier::new(ranges), output.dtype().scalar);
+    let written = bounds.iter().map(|bound| simplifier.emit(bound, ty)).collect::<Option<Vec<_>>>()?;
+    simplifier.poly(&written.into_iter().reduce(|a, b| Expr::binary(BinaryOp::Max, a, b))?)
 }
 
 /// Returns a bound of `x ^ y` or `x | y` with `0 <= y < 2^k` and `0 <= x`: the least multiple of `2^k` above `x`.

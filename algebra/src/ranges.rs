@@ -15,6 +15,8 @@ use super::work;
 
 /// Replacements of an atom by its bound before a proof is given up.
 const FUEL: u32 = 48;
+/// Quotients by constants that a proof replaces by their bounds.
+const QUOTIENTS: usize = 6;
 /// Assumed polynomials that a proof tries.
 const MAX_FACTS: usize = 12;
 
@@ -164,8 +166,40 @@ impl Ranges {
             return false;
         }
         [false, true].into_iter().any(|relaxed| {
-            self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.is_nonneg_by_interval(&least))
+            self.bound(poly, false, relaxed, fuel).is_some_and(|least| {
+                let whole = || self.without_quotients(&least);
+                self.is_nonneg_by_interval(&least) || whole().is_some_and(|least| self.is_nonneg_by_interval(&least))
+            })
         })
+    }
+
+    /// Returns a lower bound of a positive multiple of a polynomial, without the quotients by constants:
+    /// `k * (x // k)` is between `x - k + 1` and `x`. So `n - n // 2` is not negative if `2 * n - n` is not.
+    fn without_quotients(&self, poly: &Poly) -> Option<Poly> {
+        let mut bound = poly.clone();
+        for _ in 0..QUOTIENTS {
+            let found = bound.atoms().into_iter().rev().find_map(|atom| match &atom {
+                Atom::Div(x, by) => {
+                    let by = by.as_const().filter(|by| *by > 1)?;
+                    Some((atom.clone(), Poly::clone(x), by))
+                }
+                Atom::Mod(..) | Atom::Opaque(_) => None,
+            });
+            let Some((atom, x, by)) = found else { return Some(bound) };
+            let (factor, rest) = bound.by_atom(&atom);
+            if factor.atoms().contains(&atom) {
+                return None;
+            }
+            let end = if self.interval(&factor.scaled(-1)?).is_at_least(0) {
+                x
+            } else if self.interval(&factor).is_at_least(0) {
+                x.plus_const(1 - by)?
+            } else {
+                return None;
+            };
+            bound = rest.scaled(by)?.plus(&factor.times(&end)?)?;
+        }
+        None
     }
 
     /// Whether a polynomial takes the ends of its interval, because it is a sum of variables with constant ranges. If
@@ -285,16 +319,37 @@ impl Ranges {
 
     /// Returns an upper bound as a polynomial in symbolic extents.
     pub(super) fn greatest(&self, poly: &Poly) -> Option<Poly> {
-        let _limit = work::limit(work::PROOF);
-        let mut fuel = FUEL;
-        self.bound(poly, true, false, &mut fuel).filter(|bound| !self.holds_index(bound))
+        self.extreme(poly, true)
     }
 
     /// Returns a lower bound as a polynomial in symbolic extents.
     pub(super) fn least(&self, poly: &Poly) -> Option<Poly> {
+        self.extreme(poly, false)
+    }
+
+    /// Returns the tightest of several bounds in symbolic extents: the one that the ranges give, and those that follow
+    /// with one assumed polynomial. The first bound is kept unless another one is provably tighter.
+    fn extreme(&self, poly: &Poly, upper: bool) -> Option<Poly> {
         let _limit = work::limit(work::PROOF);
-        let mut fuel = FUEL;
-        self.bound(poly, false, false, &mut fuel).filter(|bound| !self.holds_index(bound))
+        let bound = |poly: &Poly| {
+            let found = self.bound(poly, upper, false, &mut FUEL.clone());
+            found.filter(|bound| !self.holds_index(bound))
+        };
+        let mut best = bound(poly);
+        for fact in self.facts.iter().take(MAX_FACTS) {
+            // A fact is not negative: a multiple of it may be added below an upper bound, and subtracted above a lower one.
+            let sign = if upper { -1 } else { 1 };
+            let shifted = poly.scaled(sign).and_then(|signed| {
+                let times = multiple_of(&signed, fact)?;
+                poly.plus(&fact.scaled(times.checked_mul(-sign)?)?)
+            });
+            let Some(other) = shifted.and_then(|shifted| bound(&shifted)) else { continue };
+            let gap = best.as_ref().map(|best| if upper { best.minus(&other) } else { other.minus(best) });
+            if gap.is_none_or(|gap| gap.is_some_and(|gap| self.prove_nonneg(&gap))) {
+                best = Some(other);
+            }
+        }
+        best
     }
 }
 

@@ -5,9 +5,9 @@
 //! ```
 
 use tilewright_ir::layout::{ArrayShape, LayoutError, SymbolicTiling, TileDim};
-use tilewright_ir::{Bindings, Diagnostic, IndexMap, InverseClaim, XlaShape};
+use tilewright_ir::{Bindings, Diagnostic, Expr, IndexMap, InverseClaim, XlaShape};
 use tilewright_script::{Source, print_xla_shape, read_xla_shape};
-use tilewright_verify::{Judge, LayoutClaim, Obligation, Report};
+use tilewright_verify::{Judge, LayoutClaim, Obligation, Premise, Report};
 
 use super::batch;
 use super::certificate::CertificateOption;
@@ -221,8 +221,16 @@ fn report(
         padding: inverse.as_ref().map(InverseClaim::padding_lambda),
         offsets,
         at,
+        premises: premises(formula).iter().map(ToString::to_string).collect(),
         verdicts,
     }
+}
+
+/// What the verdicts on a layout take for granted of its symbolic extents.
+fn premises(formula: &SymbolicTiling) -> Vec<Premise> {
+    let symbols = formula.domain().iter().flat_map(Expr::vars).collect();
+    let shapes = [("the array", formula.domain()), ("its memory", formula.physical_shape())];
+    Premise::of_shapes(symbols, &shapes)
 }
 
 /// Bits from one element to the next: those of the layout, or of the type if the layout has none.

@@ -48,6 +48,8 @@ pub struct LayoutReport {
     pub offsets: Option<Vec<u64>>,
     /// The positions of the indices that were asked for.
     pub at: Vec<PositionRow>,
+    /// What the verdicts take for granted: positive extents and sizes.
+    pub premises: Vec<String>,
     /// The obligations of the layout with their verdicts.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
@@ -121,6 +123,7 @@ impl LayoutReport {
             inverse: self.inverse.clone(),
             padding: self.padding.clone(),
             at: self.at.clone(),
+            premises: self.premises.clone(),
             verdicts: self.verdicts.clone(),
             ..*self
         }

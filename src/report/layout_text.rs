@@ -3,7 +3,7 @@
 use super::check::Dim;
 use super::layout::{Digits, LayoutReport, PositionRow, TileSize};
 use super::lines::properties;
-use super::obligation::{obligations_of, proved_line};
+use super::obligation::{obligations_of, premise_lines, proved_line};
 use super::text::Style;
 
 /// The report; ends with a newline.
@@ -40,7 +40,8 @@ pub fn layout(report: &LayoutReport, style: Style) -> String {
         out.push('\n');
     }
     obligations_of(&mut out, &report.index_map, &report.verdicts, style);
-    proved_line(&mut out, &report.verdicts, style);
+    premise_lines(&mut out, &report.premises, style);
+    proved_line(&mut out, &report.verdicts, &report.premises, style);
     out
 }
 

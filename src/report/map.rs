@@ -22,6 +22,8 @@ pub struct MapReport {
     pub axis_separators: Vec<usize>,
     /// The shape after flattening.
     pub flat_shape: Vec<Dim>,
+    /// What the verdicts take for granted: positive extents, sizes, and the conditions that were assumed.
+    pub premises: Vec<String>,
     /// Conditions on symbolic extents that were assumed.
     pub assumptions: Vec<String>,
     /// The images of the indices that were asked for.

@@ -2,7 +2,7 @@
 
 use super::lines::properties;
 use super::map::MapReport;
-use super::obligation::{obligations_of, proved_line};
+use super::obligation::{obligations_of, premise_lines, proved_line};
 use super::text::{Style, shape};
 
 /// The report; ends with a newline.
@@ -25,6 +25,7 @@ pub fn map(report: &MapReport, style: Style) -> String {
     }
     properties(&mut out, &rows, style);
     obligations_of(&mut out, &report.map, &report.verdicts, style);
-    proved_line(&mut out, &report.verdicts, style);
+    premise_lines(&mut out, &report.premises, style);
+    proved_line(&mut out, &report.verdicts, &report.premises, style);
     out
 }

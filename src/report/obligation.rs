@@ -79,11 +79,29 @@ pub(super) fn obligations_of(out: &mut String, map: &str, reports: &[Report], st
     }
 }
 
-/// Writes the number of proved obligations: `proved: 7 of 7 obligations proved`.
-pub(super) fn proved_line(out: &mut String, reports: &[Report], style: Style) {
+/// Writes what the proofs take for granted.
+pub(super) fn premise_lines(out: &mut String, premises: &[String], style: Style) {
+    for premise in premises {
+        hanging(out, "  premise: ", premise, 4, style);
+    }
+}
+
+/// Writes the number of proved obligations: `proved under 2 premises: 7 of 7 obligations proved`.
+pub(super) fn proved_line(out: &mut String, reports: &[Report], premises: &[String], style: Style) {
     let proved = reports.iter().filter(|report| report.verdict.is_proved()).count();
-    let verdict = style.verdict(Summary::of_reports(reports), 0);
-    line(out, &format!("{verdict}: {proved} of {} obligations proved", reports.len()), style);
+    let summary = Summary::of_reports(reports);
+    let verdict = style.verdict(summary, 0);
+    let under = under(summary, premises.len());
+    line(out, &format!("{verdict}{under}: {proved} of {} obligations proved", reports.len()), style);
+}
+
+/// ` under 2 premises` after the verdict *proved*; empty after any other verdict.
+pub(super) fn under(verdict: Summary, n_premises: usize) -> String {
+    match (verdict, n_premises) {
+        (Summary::Proved, 1) => " under 1 premise".to_owned(),
+        (Summary::Proved, count @ 2..) => format!(" under {count} premises"),
+        _ => String::new(),
+    }
 }
 
 /// Writes an obligation in one line if it fits, else the method below it.

@@ -126,6 +126,6 @@ fn ended(rows: &[Vec<String>], map: &str, verdicts: &[Report], style: Style) -> 
     let mut out = String::new();
     properties(&mut out, rows, style);
     obligations_of(&mut out, map, verdicts, style);
-    proved_line(&mut out, verdicts, style);
+    proved_line(&mut out, verdicts, &[], style);
     out
 }

@@ -23,7 +23,7 @@ use tilewright_verify::Report;
 
 use super::check::{Dim, FileReport, reason};
 use super::lines::{hanging, line, table};
-use super::obligation::{Texts, obligation};
+use super::obligation::{self, Texts, obligation};
 use crate::harness::engine::{EngineOutcome, Status};
 use crate::pipeline::outcome::{self, BufferOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
@@ -153,11 +153,7 @@ fn premises(out: &mut String, steps: &[StepOutcome], style: Style) {
 
 /// `proved under 2 premises`, or the verdict alone.
 fn under(verdict: Summary, steps: &[StepOutcome]) -> String {
-    match (verdict, outcome::premises(steps).len()) {
-        (Summary::Proved, 1) => " under 1 premise".to_owned(),
-        (Summary::Proved, count @ 2..) => format!(" under {count} premises"),
-        _ => String::new(),
-    }
+    obligation::under(verdict, outcome::premises(steps).len())
 }
 
 /// The number of obligations of each kind: `bounds 6, injective 2`.

@@ -397,7 +397,7 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
         }
     }
     for (cond, path) in site.stmt.exprs().flat_map(|expr| conditions(expr, &site.path)) {
-        for (part, _) in [premises(&cond, true), premises(&cond, false)].concat() {
+        for (part, _) in [true, false].into_iter().flat_map(|holds| premises(&cond, holds, &path.constant)) {
             add(&part, &path);
         }
     }
@@ -410,7 +410,7 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
             }
         }
         StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => {
-            for (part, _) in [premises(cond, true), premises(cond, false)].concat() {
+            for (part, _) in [true, false].into_iter().flat_map(|holds| premises(cond, holds, &site.path.constant)) {
                 add(&part, &site.path);
             }
         }

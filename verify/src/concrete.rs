@@ -39,6 +39,12 @@ pub fn extents(shape: &[Expr], symbols: &Bindings) -> Option<Vec<i128>> {
     shape.iter().map(|extent| extent.eval_index(symbols).ok().filter(|&value| value >= 0)).collect()
 }
 
+/// The values of the extents of a stated physical shape; `None` if one has no value. A negative extent is kept: an axis
+/// with it holds no index, like one of extent 0.
+pub fn stated_extents(shape: &[Expr], symbols: &Bindings) -> Option<Vec<i128>> {
+    shape.iter().map(|extent| extent.eval_index(symbols).ok()).collect()
+}
+
 /// Different points of the box `0..extents`, in row-major order: all of them if there are at most `limit`; otherwise about
 /// `limit` of them, those of a smaller box at the origin, the corners, and some in between.
 pub fn points(extents: &[i128], limit: usize) -> Vec<Vec<i128>> {

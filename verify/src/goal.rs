@@ -18,7 +18,7 @@ use crate::translate::Names;
 /// What a variable is.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'e> {
-    /// An extent: it stands alone in the shape of a parameter, and is at least 1.
+    /// An extent: it stands alone in the shape of a parameter, and is at least 1 and at most the greatest value of its type.
     Extent,
     /// A parameter that is no extent, or another value that is the same everywhere: any value of its type.
     Scalar,
@@ -35,7 +35,8 @@ impl Kind<'_> {
     /// What holds of every value of a variable of this kind, of which `term` is the term.
     pub(crate) fn range(self, var: &Var, term: &Term, names: &mut Names) -> Prop {
         match (self, var.dtype().scalar.integer_range()) {
-            (Self::Extent, _) => term.at_least(1),
+            (Self::Extent, Some((_, high))) => term.at_least(1).and(term.at_most(high)),
+            (Self::Extent, None) => term.at_least(1),
             (Self::Scalar, Some((low, high))) => term.at_least(low).and(term.at_most(high)),
             (Self::Scalar, None) => Prop::bool(true),
             (Self::Index { min, extent }, _) => {
@@ -56,7 +57,7 @@ impl Kind<'_> {
     /// The reason that premises about a variable of this kind give.
     pub(crate) fn reason(self) -> (&'static str, Origin) {
         let text = match self {
-            Self::Extent => "an extent is positive",
+            Self::Extent => "an extent is positive, and fits its type",
             Self::Scalar => "a value of this type",
             Self::Index { .. } => INDEX,
         };

@@ -356,7 +356,7 @@ impl<'a> Lockstep<'a> {
 
     /// What of a condition is assumed below it is what the integers say.
     fn premise(&mut self, cond: &Expr, holds: bool) {
-        let used = premises(cond, holds);
+        let used = premises(cond, holds, &self.path.constant);
         self.fits(used.iter().map(|(part, _)| part));
     }
 

@@ -188,7 +188,7 @@ pub(crate) fn all_equal(judge: &Judge, claim: &BufferClaim, scalars: &[Var], pai
     let (scalars, symbols) = free_vars(exprs, vars).into_iter().partition(|var| scalars.contains(var));
     let steps = vars.iter().zip(claim.map.domain());
     let steps = steps.map(|(var, extent)| crate::path::Step::Loop(var.clone(), Expr::int(0), extent.clone())).collect();
-    let path = Path { symbols, scalars, steps };
+    let path = Path { symbols, scalars, steps, ..Path::default() };
     equal(judge, &path, pairs)
 }
 

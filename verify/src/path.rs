@@ -6,11 +6,14 @@
 //!         A[i] = 0       premises: 0 <= i < 0 + n, i < m
 //! ```
 //!
-//! Premises must be true wherever the statement runs. Values that were loaded are therefore no premises: memory may have
-//! changed since, and arithmetic on them may have wrapped.
+//! Premises must be true wherever the statement runs. A loaded value is a premise only if its buffer is never written by the
+//! function, through no view of it; otherwise memory may have changed since. Arithmetic on loaded values may have wrapped,
+//! so that only comparisons of the loaded values themselves are premises.
+
+use std::sync::Arc;
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Bindings, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
 
 use crate::concrete::instances;
 use crate::goal::Kind;
@@ -38,12 +41,15 @@ pub struct Path {
     pub scalars: Vec<Var>,
     /// The steps, shared with the paths that begin alike.
     pub steps: Steps,
+    /// The buffers whose memory the function never writes: each load of an element gives the same value.
+    pub constant: Arc<Vec<Buffer>>,
 }
 
 impl Path {
     /// The path to the body of a function: no steps.
     pub fn of(func: &PrimFunc) -> Self {
-        Self { symbols: func.extents(), scalars: func.scalars(), steps: Steps::default() }
+        let constant = Arc::new(never_written(func));
+        Self { symbols: func.extents(), scalars: func.scalars(), steps: Steps::default(), constant }
     }
 
     /// Adds the step into a loop.
@@ -59,6 +65,7 @@ impl Path {
 
     /// Assumes the steps as premises.
     pub fn assume(&self, question: &mut Question, names: &mut Names) {
+        names.never_written(&self.constant);
         for scalar in &self.scalars {
             let term = names.var(scalar);
             if let Some((low, high)) = scalar.dtype().scalar.integer_range() {
@@ -66,22 +73,26 @@ impl Path {
             }
         }
         for step in &self.steps {
-            // Memory may change between two steps, so loads of different steps are unrelated.
+            // Memory may change between two steps, so their loads of buffers that are written are unrelated.
             names.next_statement();
             match step {
                 Step::Loop(var, min, extent) => {
                     question.declare(names, var, Kind::Index { min, extent });
                 }
-                // Arithmetic on a loaded value may have wrapped: nothing is known about the variable.
-                Step::Let(_, value) if value.reads_memory() => {}
+                // Arithmetic on a loaded value may have wrapped: only the type of the variable is known.
+                Step::Let(var, value) if !is_same_everywhere(value, &self.constant) => {
+                    let (ty, term) = (var.dtype(), names.var(var));
+                    if let Some((low, high)) = ty.scalar.integer_range().filter(|_| ty.is_scalar()) {
+                        question.assume(&term.at_least(low).and(term.at_most(high)), "a value of this type");
+                    }
+                }
                 Step::Let(var, value) => {
                     let value = names.term(value);
                     names.bind(var, value);
                 }
                 Step::Guard(cond, holds) => {
-                    for (part, holds) in premises(cond, *holds) {
-                        // The part was evaluated, so its divisors are not zero. Of parts that read memory nothing is
-                        // assumed: nobody has shown that their operands do not wrap.
+                    for (part, holds) in premises(cond, *holds, &self.constant) {
+                        // The part was evaluated, so its divisors are not zero.
                         for divisor in divisors(&part) {
                             let divisor = names.term(divisor);
                             question.assume(&divisor.differs(0), "a division on the way has a value");
@@ -92,6 +103,7 @@ impl Path {
                 }
             }
         }
+        names.assume_types(question);
     }
 
     /// Concrete iterations that reach the end of the path, at most `limit` for each instance of the symbols: all loops
@@ -292,16 +304,64 @@ impl Walk {
     }
 }
 
-/// The parts of a condition that do not read memory, each with whether it holds. Loaded values may have changed or
-/// wrapped, so conditions on them are no premises.
-pub(crate) fn premises(cond: &Expr, holds: bool) -> Vec<(Expr, bool)> {
+/// The parts of a condition that are premises below it, each with whether it holds: those that read no memory, and
+/// comparisons of integers that were loaded from the buffers in `constant`.
+pub(crate) fn premises(cond: &Expr, holds: bool, constant: &[Buffer]) -> Vec<(Expr, bool)> {
+    let parts = |part: &Expr| premises(part, holds, constant);
     match cond {
-        Expr::Unary(UnaryOp::Not, inner) => premises(inner, !holds),
-        Expr::Binary(BinaryOp::And, a, b) if holds => [premises(a, true), premises(b, true)].concat(),
-        Expr::Binary(BinaryOp::Or, a, b) if !holds => [premises(a, false), premises(b, false)].concat(),
+        Expr::Unary(UnaryOp::Not, inner) => premises(inner, !holds, constant),
+        Expr::Binary(BinaryOp::And, a, b) if holds => [parts(a), parts(b)].concat(),
+        Expr::Binary(BinaryOp::Or, a, b) if !holds => [parts(a), parts(b)].concat(),
+        Expr::Binary(BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b)
+            if is_same_everywhere(a, constant) && is_same_everywhere(b, constant) =>
+        {
+            vec![(cond.clone(), holds)]
+        }
         _ if cond.reads_memory() => Vec::new(),
         _ => vec![(cond.clone(), holds)],
     }
+}
+
+/// Whether an expression has the same value wherever it is evaluated with the same variables, without arithmetic on
+/// loaded values, which may wrap: it reads no memory, or it is an integer loaded from a buffer in `constant`, possibly
+/// converted to a type that holds all values of its own.
+fn is_same_everywhere(expr: &Expr, constant: &[Buffer]) -> bool {
+    match expr {
+        Expr::Load { buffer, indices } => {
+            let is_integer = buffer.dtype.is_scalar() && buffer.dtype.scalar.integer_range().is_some();
+            // The arithmetic of an index does not wrap: that is an obligation of the access.
+            is_integer && constant.contains(buffer) && indices.iter().all(|index| reads_only(index, constant))
+        }
+        Expr::Cast(ty, value) if value.reads_memory() => {
+            let ranges = ty.scalar.integer_range().zip(value.dtype().scalar.integer_range());
+            let is_wider = ranges.is_some_and(|((low, high), (least, greatest))| low <= least && greatest <= high);
+            is_wider && ty.is_scalar() && is_same_everywhere(value, constant)
+        }
+        _ => !expr.reads_memory(),
+    }
+}
+
+/// Whether every load in an expression is of one of these buffers.
+fn reads_only(expr: &Expr, buffers: &[Buffer]) -> bool {
+    let mut found = true;
+    expr.walk(&mut |part| found &= !matches!(part, Expr::Load { buffer, .. } if !buffers.contains(buffer)));
+    found
+}
+
+/// The buffers of a function that its caller fills, and whose memory it never writes, through no view of it.
+fn never_written(func: &PrimFunc) -> Vec<Buffer> {
+    let mut written: Vec<Buffer> = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if let StmtKind::Store { buffer, .. } = &stmt.kind
+            && !written.contains(buffer)
+        {
+            written.push(buffer.clone());
+        }
+    });
+    let mut buffers = func.buffers();
+    let is_of_caller = |buffer: &Buffer| func.buffer_map.iter().any(|(_, other)| other.aliases(buffer));
+    buffers.retain(|buffer| is_of_caller(buffer) && !written.iter().any(|other| other.aliases(buffer)));
+    buffers
 }
 
 /// What an expression divides or shifts by, if it does.

@@ -11,8 +11,10 @@ use std::fmt;
 
 use tilewright_ir::{
     BinaryOp, Definition, Evidence, Expr, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS, PrimFunc, StageBody, StoreClaim,
-    StoreRole,
+    StoreRole, Var,
 };
+
+use crate::map::MapClaim;
 
 /// Something that a proof takes for granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum Premise {
         /// The value, as it is printed.
         value: String,
     },
+    /// The user assumes this of the symbolic extents.
+    Assumed(String),
     /// The sums (or products) of floats in these tensors may be taken in another order than the definition lists them.
     ReductionOrder(Vec<String>),
 }
@@ -41,6 +45,29 @@ impl Premise {
         let mut sizes: Vec<String> = buffers.map(|buffer| buffer.name.clone()).collect();
         sizes.sort();
         sizes.dedup();
+        let mut found = Vec::new();
+        found.extend((!extents.is_empty()).then_some(Self::Extents(extents)));
+        found.extend((!sizes.is_empty()).then_some(Self::Sizes(sizes)));
+        found
+    }
+
+    /// The premises of a claim about an index map.
+    pub fn of_map(claim: MapClaim<'_>) -> Vec<Self> {
+        let symbols = claim.symbols().into_iter().filter(|symbol| !claim.scalars.contains(symbol)).collect();
+        let shapes = [("the logical shape", claim.map.domain()), ("the physical shape", claim.shape)];
+        let mut found = Self::of_shapes(symbols, &shapes);
+        found.extend(claim.assumptions.iter().map(|assumption| Self::Assumed(assumption.to_string())));
+        found
+    }
+
+    /// The premises about symbolic extents, and about the sizes of the shapes that are made of them, each with its name.
+    pub fn of_shapes(mut symbols: Vec<Var>, shapes: &[(&str, &[Expr])]) -> Vec<Self> {
+        symbols.sort();
+        symbols.dedup();
+        let extents: Vec<String> = symbols.iter().map(|symbol| symbol.name().to_owned()).collect();
+        let is_symbolic = |shape: &[Expr]| shape.iter().any(|extent| extent.as_const_int().is_none());
+        let sizes = shapes.iter().filter(|(_, shape)| is_symbolic(shape)).map(|(name, _)| (*name).to_owned());
+        let sizes: Vec<String> = sizes.collect();
         let mut found = Vec::new();
         found.extend((!extents.is_empty()).then_some(Self::Extents(extents)));
         found.extend((!sizes.is_empty()).then_some(Self::Sizes(sizes)));
@@ -94,6 +121,7 @@ impl fmt::Display for Premise {
         match self {
             Self::Extents(names) => write!(f, "at least 1: {}", names.join(", ")),
             Self::Sizes(names) => write!(f, "at most {MAX_SYMBOLIC_ELEMENTS} elements each: {}", names.join(", ")),
+            Self::Assumed(condition) => f.write_str(condition),
             Self::HostPadding { buffer, value } => write!(f, "the caller writes {value} to the padding of {buffer}"),
             Self::ReductionOrder(names) => write!(f, "floats may be summed in any order: {}", names.join(", ")),
         }

@@ -278,7 +278,10 @@ impl Pair<'_> {
             let (outer, inner): (Vec<_>, Vec<_>) =
                 path.steps.iter().cloned().enumerate().partition(|(place, _)| *place < self.depth);
             let steps = |part: Vec<(usize, Step)>| part.into_iter().map(|(_, step)| step).collect::<Steps>();
-            (Path { steps: steps(outer), ..path.clone() }, Path { steps: steps(inner), ..Path::default() })
+            (
+                Path { steps: steps(outer), ..path.clone() },
+                Path { steps: steps(inner), constant: path.constant.clone(), ..Path::default() },
+            )
         };
         let (outer, one) = split(&self.one.path);
         let (two, renames) = renamed(&split(&self.two.path).1);

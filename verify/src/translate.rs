@@ -2,7 +2,8 @@
 //!
 //! Integers become terms over the mathematical integers; that no operation wraps is an obligation of its own (overflow).
 //! Everything else (loads, floats, vectors) becomes an uninterpreted function of its operands. A load is stamped with the
-//! number of its statement: memory may change between two statements, so their loads are unrelated.
+//! number of its statement: memory may change between two statements, so their loads are unrelated. Only the loads of buffers
+//! that are never written have no number.
 //!
 //! ```text
 //! i * 4 + j % 4            i * 4 + j % 4, over the mathematical integers
@@ -12,8 +13,9 @@
 //! ```
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
 
 use crate::question::Question;
 use crate::term::{BinaryOp as TermOp, Prop, Symbol, Term, UnaryOp as TermUnary};
@@ -27,6 +29,8 @@ pub struct Names {
     taken: HashSet<String>,
     /// The number of the current statement.
     stamp: usize,
+    /// Buffers whose memory is never written: their loads are the same function in all statements.
+    constant: Arc<Vec<Buffer>>,
     /// Opaque integers (loads and casts) with their types, whose ranges a question may assume.
     typed: Vec<(Term, ScalarType)>,
     /// Number of them that have been assumed.
@@ -70,7 +74,12 @@ impl Names {
         names
     }
 
-    /// Begins a new statement: later loads are unrelated to earlier ones.
+    /// Declares the buffers whose memory is never written. Terms made before keep their loads apart.
+    pub(crate) fn never_written(&mut self, buffers: &Arc<Vec<Buffer>>) {
+        self.constant = Arc::clone(buffers);
+    }
+
+    /// Begins a new statement: later loads are unrelated to earlier ones, except those of buffers that are never written.
     pub fn next_statement(&mut self) {
         self.stamp += 1;
     }
@@ -189,6 +198,7 @@ impl Names {
     /// An uninterpreted function of the operands, named by everything else that the expression consists of.
     fn opaque(&mut self, expr: &Expr) -> Term {
         let name = match expr {
+            Expr::Load { buffer, .. } if self.constant.contains(buffer) => format!("load {buffer:?}"),
             Expr::Load { buffer, .. } => format!("load {buffer:?} at {}", self.stamp),
             Expr::Float { value, ty } => format!("{ty} {:x}", value.to_bits()),
             Expr::Var(var) => return self.var(var),

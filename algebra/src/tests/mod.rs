@@ -2,6 +2,7 @@
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, InverseClaim, ScalarType, SharedExpr, Var};
 
+mod conditions;
 mod families;
 mod inverses;
 

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Span, Var};
 use tilewright_script::output_spans;
-use tilewright_verify::{Judge, MapClaim, Method, Obligation, Proof, Reason, Report, Verdict};
+use tilewright_verify::{Judge, MapClaim, Method, Obligation, Premise, Proof, Reason, Report, Verdict};
 
 use super::super::failure::Failure;
 use super::super::point::Point;
@@ -39,6 +39,7 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
         physical_shape: Dim::shape(&physical),
         axis_separators: map.axis_separators().positions().to_vec(),
         flat_shape: Dim::shape(&flat_shape(map.axis_separators(), &physical)),
+        premises: Premise::of_map(claim).iter().map(ToString::to_string).collect(),
         assumptions: question.assumptions.iter().map(ToString::to_string).collect(),
         at,
         inverse: judged.inverse.as_ref().map(lambda),

@@ -83,8 +83,15 @@ fn sum(shape: &[i128]) -> i128 {
     shape.iter().fold(0, |sum, value| sum.saturating_add(*value))
 }
 
-/// Whether the values satisfy the assumptions; an assumption without a value is not satisfied.
+/// Whether the values are of the symbols' types and satisfy the assumptions; an assumption without a value is not
+/// satisfied.
 pub(crate) fn holds(symbols: &[Var], shape: &[i128], assumptions: &[Expr]) -> bool {
+    let is_of_type = |(symbol, value): (&Var, &i128)| {
+        symbol.dtype().scalar.integer_range().is_none_or(|(low, high)| (low..=high).contains(value))
+    };
+    if !symbols.iter().zip(shape).all(is_of_type) {
+        return false;
+    }
     let bindings: Bindings = symbols.iter().cloned().zip(shape.iter().copied()).collect();
     assumptions.iter().all(|assumption| assumption.eval_index(&bindings).is_ok_and(|value| value != 0))
 }

@@ -14,7 +14,7 @@ use tilewright_ir::Bindings;
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, does_not_replay, each_point, settle};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
-use crate::concrete::{extents, tuple};
+use crate::concrete::{stated_extents, tuple};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
@@ -83,6 +83,6 @@ pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     Some(decide("map bounds", result, &question, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         let symbols = symbols_from(model, &mut names, case.symbols());
-        outside(claim, &symbols, &extents(claim.shape, &symbols)?, &point)
+        outside(claim, &symbols, &stated_extents(claim.shape, &symbols)?, &point)
     }))
 }

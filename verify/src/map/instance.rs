@@ -14,7 +14,7 @@
 use tilewright_ir::Bindings;
 
 use super::MapClaim;
-use crate::concrete::extents;
+use crate::concrete::{extents, stated_extents};
 use crate::enumerate::{Builder, NodeId, first_nonzero};
 use crate::judge::Judge;
 use crate::reason::{Reason, ReasonKind};
@@ -48,7 +48,7 @@ pub(super) struct Instance<'a> {
     pub(super) symbols: Bindings,
     /// The values of the logical extents.
     pub(super) domain: Vec<i128>,
-    /// The values of the physical extents.
+    /// The values of the physical extents. An axis whose extent is 0 or negative holds no index.
     pub(super) shape: Vec<i128>,
     /// The map as a graph; `None` if some output may lack a value or leave 64 bits.
     pub(super) graph: Option<Graph>,
@@ -79,7 +79,7 @@ pub(super) struct Found {
 impl<'a> Instance<'a> {
     /// The claim for these values of the symbols; `None` if an extent has no value or the domain is empty.
     pub(super) fn new(judge: &'a Judge, claim: MapClaim<'a>, symbols: Bindings) -> Option<Self> {
-        let (domain, shape) = (extents(claim.map.domain(), &symbols)?, extents(claim.shape, &symbols)?);
+        let (domain, shape) = (extents(claim.map.domain(), &symbols)?, stated_extents(claim.shape, &symbols)?);
         if domain.contains(&0) {
             return None;
         }
@@ -143,7 +143,7 @@ pub(super) fn each_point(
     mut look: impl FnMut(&[i128]) -> Option<Counterexample>,
 ) -> Answer {
     let limit = limit.min(SLOW_POINTS);
-    let points = domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?));
+    let points = domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent.max(0)).ok()?));
     let Some(points) = points.filter(|points| *points <= limit) else { return too_many(limit) };
     let mut index = vec![0; domain.len()];
     for _ in 0..points {

@@ -241,7 +241,7 @@ impl MapClaim<'_> {
     }
 
     /// The free variables of the claim: the symbolic extents.
-    fn symbols(&self) -> Vec<Var> {
+    pub(crate) fn symbols(&self) -> Vec<Var> {
         let exprs = self.map.domain().iter().chain(self.map.outputs()).chain(self.shape).chain(self.assumptions);
         let mut symbols = free_vars(exprs, self.map.vars());
         let more = |symbols: &mut Vec<Var>, found: Vec<Var>| {

@@ -131,13 +131,15 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     assume_addressable(&mut question, &mut names, claim.shape);
     let from = question.steps().len();
     let mut all = All::default();
-    let mut show = |part: &Expr| question.settle(&fits(part, &mut names)).map(|grounds| all.add(grounds));
-    let mut result = parts(claim).into_iter().try_for_each(&mut show).map(|()| all.grounds());
-    if has_branches(claim) && matches!(result, Err(Failure::Refuted(_))) {
-        // The goals ignore conditions, so the model may violate the condition of the operation that overflows.
-        let text = "an operation under a condition may not fit where it does not hold";
-        result = Err(Failure::NotShown(Reason::undecided(text)));
-    }
+    let result = evaluated(claim.map.outputs()).into_iter().try_for_each(|guarded| {
+        let mut shown = question.settle(&fits(guarded.part, &mut names));
+        // Most operations fit everywhere. Those that do not need the conditions under which they are evaluated.
+        if !guarded.conditions.is_empty() && matches!(shown, Err(Failure::Refuted(_) | Failure::NotShown(_))) {
+            shown = question.settle(&guarded.fits(&mut names));
+        }
+        shown.map(|grounds| all.add(grounds))
+    });
+    let result = result.map(|()| all.grounds());
     Some(decide("map overflow", result, &question, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         first_fault(claim, &symbols_from(model, &mut names, case.symbols()), &point)
@@ -206,14 +208,68 @@ pub(crate) fn fits(part: &Expr, names: &mut Names) -> Prop {
     }
 }
 
+/// An integer operation, with the conditions under which it is evaluated.
+pub(super) struct Guarded<'e> {
+    /// The operation.
+    pub(super) part: &'e Expr,
+    /// The conditions of the conditionals around it, outermost first, and whether they hold there.
+    pub(super) conditions: Vec<(&'e Expr, bool)>,
+}
+
+impl Guarded<'_> {
+    /// The proposition that the operation fits its type wherever it is evaluated.
+    pub(super) fn fits(&self, names: &mut Names) -> Prop {
+        let under = Prop::all(self.conditions.iter().map(|&(condition, holds)| {
+            let condition = names.prop(condition);
+            if holds { condition } else { condition.negate() }
+        }));
+        under.implies(fits(self.part, names))
+    }
+}
+
+/// The scalar integer operations in expressions, innermost first. An operation that is evaluated under several conditions
+/// is listed under each.
+pub(super) fn evaluated<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<Guarded<'e>> {
+    let mut found = Vec::new();
+    for expr in exprs {
+        collect(expr, &mut Vec::new(), &mut found);
+    }
+    found
+}
+
+/// Appends the operations of an expression that is evaluated under `conditions`.
+fn collect<'e>(expr: &'e Expr, conditions: &mut Vec<(&'e Expr, bool)>, found: &mut Vec<Guarded<'e>>) {
+    if let Expr::IfThenElse(condition, then, otherwise) = expr {
+        collect(condition, conditions, found);
+        for (branch, holds) in [(then, true), (otherwise, false)] {
+            conditions.push((condition, holds));
+            collect(branch, conditions, found);
+            conditions.pop();
+        }
+        return;
+    }
+    for child in expr.children() {
+        collect(child, conditions, found);
+    }
+    let is_known = |known: &Guarded<'_>| known.part == expr && conditions.starts_with(&known.conditions);
+    if is_operation(expr) && !found.iter().any(is_known) {
+        found.push(Guarded { part: expr, conditions: conditions.clone() });
+    }
+}
+
+/// Whether an expression is an operation whose result is one integer.
+fn is_operation(expr: &Expr) -> bool {
+    let ty = expr.dtype();
+    let computes = matches!(expr, Expr::Binary(..) | Expr::Unary(..) | Expr::Call(..) | Expr::Cast(..));
+    computes && ty.is_scalar() && ty.scalar.is_integer()
+}
+
 /// Appends the scalar integer operations in an expression to `found`, innermost first, each once.
 pub(crate) fn subterms<'e>(expr: &'e Expr, found: &mut Vec<&'e Expr>) {
     for child in expr.children() {
         subterms(child, found);
     }
-    let operation = matches!(expr, Expr::Binary(..) | Expr::Unary(..) | Expr::Call(..) | Expr::Cast(..));
-    let ty = expr.dtype();
-    if operation && ty.is_scalar() && ty.scalar.is_integer() && !found.contains(&expr) {
+    if is_operation(expr) && !found.contains(&expr) {
         found.push(expr);
     }
 }

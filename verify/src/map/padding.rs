@@ -44,7 +44,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let Answer::Holds(points) = settle(&found, limit, hit) else {
         return settle(&found, limit, hit);
     };
-    if instance.shape.contains(&0) {
+    if instance.shape.iter().any(|&extent| extent < 1) {
         return Answer::Holds(points);
     }
     match wrongly_used(instance, inverse, limit) {

@@ -178,11 +178,8 @@ fn overflow(claim: MapClaim<'_>) -> Statement {
     for shape in [claim.map.domain(), claim.shape] {
         statement.using.extend(overflow::addressable(shape, &mut statement.names));
     }
-    let mut parts = Vec::new();
-    for output in claim.map.outputs() {
-        overflow::subterms(output, &mut parts);
-    }
-    let goals: Vec<Prop> = parts.iter().map(|part| overflow::fits(part, &mut statement.names)).collect();
+    let guarded = overflow::evaluated(claim.map.outputs());
+    let goals: Vec<Prop> = guarded.iter().map(|guarded| guarded.fits(&mut statement.names)).collect();
     statement.showing(goals)
 }
 
