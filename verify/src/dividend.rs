@@ -16,6 +16,7 @@ use tilewright_ir::{BinaryOp, Bindings, Expr, PrimFunc, Span, TypeClass};
 
 use crate::access::{Base, accesses, at_point, bindings_of, chosen_by_lane};
 use crate::claims::not_well_formed;
+use crate::door::All;
 use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{Decision, Judge, Report, Side, decide, on_the_way, unsupported};
 use crate::map::{fits, subterms};
@@ -160,6 +161,7 @@ impl<'e> Division<'e> {
             return unsupported(format!("the program does not evaluate `{}`", self.whole));
         }
         let mut method = Method::SameText;
+        let mut all = All::default();
         for Occurrence { path, .. } in &self.occurrences {
             if let Some(found) = path.samples(TRIED).iter().find_map(|bindings| self.fault(path, bindings)) {
                 return (Verdict::Refuted(found), Method::Evaluation);
@@ -172,20 +174,23 @@ impl<'e> Division<'e> {
             };
             let prove = || self.proved(path, base);
             match base.judge().proved_or_tried(path, mixes_bits(self.operands()), look, prove) {
-                (Verdict::Proved, how) => method = if method.has_lemmas() { method } else { method.then(how) },
+                (Verdict::Proved(grounds), how) => {
+                    all.add(grounds);
+                    method = if method.has_lemmas() { method } else { method.then(how) };
+                }
                 other => return other,
             }
         }
-        (Verdict::Proved, method)
+        (all.proved(), method)
     }
 
     /// The decision at one occurrence by the facts about the way to it.
     fn proved(&self, path: &Path, base: &Base<'_>) -> Decision {
-        let (mut prover, mut names) = match base.at(path) {
+        let (mut question, mut names) = match base.at(path) {
             Ok(found) => found,
             Err(vacuous) => return vacuous,
         };
-        let from = prover.context().steps().len();
+        let from = question.steps().len();
         let mut parts = Vec::new();
         for operand in self.operands() {
             subterms(operand, &mut parts);
@@ -194,9 +199,11 @@ impl<'e> Division<'e> {
         let mut goals: Vec<_> = parts.into_iter().map(|part| fits(part, &mut names)).collect();
         goals.push(names.term(self.divisor).at_least(1));
         goals.extend(self.dividend.map(|dividend| names.term(dividend).at_least(0)));
-        names.assume_types(&mut prover);
-        let result = goals.iter().try_for_each(|goal| prover.prove(goal).map(drop));
-        let decision = decide("dividend", result, &prover, from, |model| {
+        names.assume_types(&mut question);
+        let mut all = All::default();
+        let result = goals.iter().try_for_each(|goal| question.settle(goal).map(|grounds| all.add(grounds)));
+        let result = result.map(|()| all.grounds());
+        let decision = decide("dividend", result, &question, from, |model| {
             let bindings = bindings_of(path, &mut names, model);
             path.admits(&bindings).then(|| self.fault(path, &bindings)).flatten()
         });
