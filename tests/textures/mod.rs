@@ -87,7 +87,7 @@ pub(crate) fn nest(height: impl Into<Expr>, width: impl Into<Expr>, body: impl F
 
 /// The kernels of a function.
 pub(crate) fn kernels(func: &PrimFunc, options: Options) -> Generated {
-    let judge = Judge::new(tilewright_verify::Config::default()).expect("a solver");
+    let judge = Judge::new(tilewright_verify::Config::default(), tilewright_search::strategies()).expect("a solver");
     generate_judged(&judge, validate(func).expect("a well-formed function"), &options).expect("kernels")
 }
 

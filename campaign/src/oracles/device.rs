@@ -116,8 +116,8 @@ impl Devices {
         for device in &mut devices {
             device.is_alone = is_alone;
         }
-        let judge =
-            Judge::new(JudgeConfig { threads: 1, ..JudgeConfig::default() }).map_err(|error| error.to_string())?;
+        let config = JudgeConfig { threads: 1, ..JudgeConfig::default() };
+        let judge = Judge::new(config, tilewright_search::strategies()).map_err(|error| error.to_string())?;
         Ok(Self { devices, judge })
     }
 

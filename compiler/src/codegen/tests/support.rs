@@ -21,7 +21,7 @@ pub(super) fn function(name: &str, buffers: &[&Buffer], body: Stmt) -> PrimFunc 
 
 /// The kernels of a function that is well formed.
 pub(super) fn kernels(func: &PrimFunc) -> Generated {
-    let judge = Judge::new(tilewright_verify::Config::default()).expect("a solver");
+    let judge = Judge::new(tilewright_verify::Config::default(), tilewright_search::strategies()).expect("a solver");
     Kernels::proved(&judge, func).expect("kernels").plain().clone()
 }
 
