@@ -24,10 +24,14 @@ use tilewright_ir::{
 };
 use tilewright_verify::{Config, Judge, Premise, Report};
 
+use crate::codegen::Kernels;
 use crate::passes::{self, Pass};
 use crate::te;
 use executed::Before;
 use outcome::{Blocked, BufferOutcome, CheckOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
+
+/// The name of the step that generates kernels, in reports.
+pub const CODEGEN: &str = "codegen";
 
 /// The options of a run.
 #[derive(Clone, Debug)]
@@ -118,6 +122,8 @@ pub struct Lowering {
     pub steps: Vec<StepOutcome>,
     /// The reason why the later steps did not run; `None` if every step was accepted.
     pub stopped: Option<Blocked>,
+    /// The kernels of the last program, or why the code generator refuses it; `None` if some step was not accepted.
+    pub kernels: Option<Result<Kernels, Vec<Diagnostic>>>,
 }
 
 /// Called before each step with the function's name and the step's.
@@ -325,7 +331,7 @@ pub fn lower(
         executed::refute(Before::Definition(definition), &program.func, None, &mut reports);
     }
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
-    let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), stopped: None };
+    let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), stopped: None, kernels: None };
     let mut premises = Premise::of_call(&program.func);
     if let Some((definition, evidence)) = &program.definition {
         premises.extend(Premise::of_lowering(definition, evidence));
@@ -340,6 +346,10 @@ pub fn lower(
             observe(name, pass.name);
             lowering.run(pass, judge, allow_unknown)?;
         }
+    }
+    if lowering.is_complete() {
+        observe(name, CODEGEN);
+        lowering.generate(judge, allow_unknown);
     }
     Ok(lowering)
 }
@@ -380,6 +390,20 @@ impl Lowering {
             self.stages.push(Stage { name: pass.name.to_owned(), func: after.func, evidence });
         }
         Ok(())
+    }
+
+    /// Generates the kernels of the last stage. What they need proved becomes a step of its own, if there is any: a division
+    /// that is not proved is written so that nothing has to be proved of it.
+    fn generate(&mut self, judge: &Judge, allow_unknown: bool) {
+        let start = Instant::now();
+        let kernels = Kernels::proved(judge, self.last());
+        if let Ok(kernels) = &kernels
+            && !kernels.reports().is_empty()
+        {
+            let premises = Premise::of_call(self.last());
+            self.finish(CODEGEN, start, (kernels.reports().to_vec(), premises), allow_unknown);
+        }
+        self.kernels = Some(kernels);
     }
 
     /// Adds the outcome of a step, and stops the lowering if the step must not go on.

@@ -56,9 +56,9 @@ impl Processes {
         idle.map_or_else(|| Connection::start(&self.launch, self.patience), Ok)
     }
 
-    /// Keeps a worker for the next session, unless it is gone.
+    /// Keeps a worker for the next session, unless it is gone or its memory may be damaged.
     pub(crate) fn give_back(&self, connection: Connection) {
-        if connection.is_alive() {
+        if connection.is_sound() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }
     }

@@ -231,9 +231,10 @@ pub struct Snapshot {
 }
 
 impl Default for RunOptions {
-    /// Guards of 64 bytes, the size of a `float16`; only vectors of 64-bit elements can be wider. No snapshots.
+    /// Guards of 4096 bytes, so that a store some rows behind the end of a small buffer is found before it damages the memory
+    /// of the driver. No snapshots.
     fn default() -> Self {
-        Self { guard_bytes: 64, snapshots: Vec::new() }
+        Self { guard_bytes: 4096, snapshots: Vec::new() }
     }
 }
 

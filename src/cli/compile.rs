@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tilewright_ir::{Module, validate};
+use tilewright_ir::Module;
 use tilewright_verify::{Judge, Report};
 
 use super::exit::ExitStatus;
@@ -18,7 +18,7 @@ use super::input::Input;
 use super::options::{Global, Limits};
 use super::printer::Printer;
 use crate::certificate;
-use crate::codegen;
+use crate::codegen::{Generated, Kernels};
 use crate::files::write_folder;
 use crate::json::to_line;
 use crate::pipeline::limits::explained;
@@ -84,7 +84,6 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         .map_err(|error| internal(&error))?
         .recording();
     let mut outcome = CheckOutcome::new(options.setting(super::solver()?));
-    let kernels = codegen::Options { checked: args.checked, placed: false };
     let mut outputs = Vec::new();
     let mut worst = Summary::Proved;
     for program in &mut programs.programs {
@@ -95,8 +94,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         worst = worst.max(lowering.summary());
         // Kernels are generated from the last program, which a lowering that stopped early does not have. Its summary
         // keeps everything from being written below.
-        if lowering.is_complete() {
-            outputs.extend(files(&program.func.name, &lowering, kernels).map_err(fault)?);
+        if let Some(kernels) = &lowering.kernels {
+            let kernels = kernels.as_ref().map_err(|found| fault(found.clone()))?;
+            outputs.extend(files(&program.func.name, &lowering, form(kernels, args.checked)));
         }
         let mut function = FunctionOutcome::of_lowering(&program.func.name, &lowering);
         function.texture_limits = limits;
@@ -141,24 +141,25 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(status)
 }
 
+/// The form of the kernels to write: that without tests of places in textures, unless the other one is wanted and there is
+/// one. `check` runs both.
+fn form(kernels: &Kernels, is_checked: bool) -> &Generated {
+    kernels.checked().filter(|_| is_checked).unwrap_or_else(|| kernels.plain())
+}
+
 /// The files of one function: kernels, host metadata, and the program after each step. Characters of the function's name
 /// that are not alphanumeric are replaced by `_` in file names.
-fn files(
-    function: &str,
-    lowering: &Lowering,
-    options: codegen::Options,
-) -> Result<Vec<Output>, Vec<tilewright_ir::Diagnostic>> {
+fn files(function: &str, lowering: &Lowering, generated: &Generated) -> Vec<Output> {
     let stem: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
-    let generated = codegen::generate_with(validate(lowering.last())?, &options)?;
     let mut outputs = vec![
-        Output { name: format!("{stem}.{}", generated.target.file_suffix), text: generated.source },
+        Output { name: format!("{stem}.{}", generated.target.file_suffix), text: generated.source.clone() },
         Output { name: format!("{stem}.json"), text: to_line(&generated.metadata) + "\n" },
     ];
     for (position, stage) in lowering.stages.iter().enumerate() {
         let text = tilewright_script::print_module(&Module { funcs: vec![stage.func.clone()] });
         outputs.push(Output { name: format!("{stem}.{position}-{}.py", stage.name), text });
     }
-    Ok(outputs)
+    outputs
 }
 
 /// Refuses an output folder that is not empty, and a path that is not a folder.

@@ -20,6 +20,7 @@ use crate::harness::engine::{Param, StageProgram};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::interpreter::{MAX_ITERATIONS, n_iterations};
 use crate::harness::layout::shape;
+use crate::harness::room;
 use crate::json::{as_map, to_line};
 use crate::passes;
 use crate::pipeline::{self, Program, races};
@@ -214,6 +215,9 @@ fn run_one(
 fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) -> Result<Arguments, Diagnostic> {
     let fault = |message: String| Diagnostic::error("input-shape", None, message);
     let program = StageProgram::Func(func);
+    if let Some(why) = room::refusal(room::need(&program, bindings).interpreter, room::available()) {
+        return Err(Diagnostic::error("memory", None, format!("`{}` cannot be run: {why}", func.name)));
+    }
     let mut arguments = Arguments::default();
     for (param, part) in program.params().iter().zip(0u64..) {
         let mut numbers = Numbers::new(seed, part);

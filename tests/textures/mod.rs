@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use tilewright::codegen::{Arguments, Generated, Options, OutsideTexture, generate_with};
+use tilewright::codegen::{Arguments, Generated, Options, OutsideTexture, generate_judged};
 use tilewright_device::{BuildOptions, LaunchPlan, RunOptions, Session, devices, select};
 use tilewright_interp::{Argument, Config, Tensor};
 use tilewright_ir::{
     AxisSeparators, Bindings, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, Scalar, ScalarType, Scope,
     SharedExpr, Stmt, StmtKind, ThreadTag, Var, validate,
 };
+use tilewright_verify::Judge;
 
 /// The device; `make test` installs PoCL.
 pub(crate) fn session() -> &'static Session {
@@ -86,7 +87,8 @@ pub(crate) fn nest(height: impl Into<Expr>, width: impl Into<Expr>, body: impl F
 
 /// The kernels of a function.
 pub(crate) fn kernels(func: &PrimFunc, options: Options) -> Generated {
-    generate_with(validate(func).expect("a well-formed function"), &options).expect("kernels")
+    let judge = Judge::new(tilewright_verify::Config::default(), tilewright_search::strategies()).expect("a solver");
+    generate_judged(&judge, validate(func).expect("a well-formed function"), &options).expect("kernels")
 }
 
 /// Parameters by name.

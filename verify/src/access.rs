@@ -50,6 +50,11 @@ impl<'j> Base<'j> {
         Self { judge, question, names, start: unconditional(func), shapes }
     }
 
+    /// The judge that decides about the program.
+    pub(crate) fn judge(&self) -> &'j Judge {
+        self.judge
+    }
+
     /// Whether the premises about sizes hold for these values.
     fn admits(&self, bindings: &Bindings) -> bool {
         self.shapes.iter().all(|shape| {
@@ -228,7 +233,7 @@ fn loads(expr: &Expr, path: &Path, found: &mut Vec<Access>) {
 }
 
 /// One lane of a conditional that chooses for each lane, under a loop over the lanes; none if it is no such conditional.
-fn chosen_by_lane(expr: &Expr, path: &Path) -> Option<(Expr, Path)> {
+pub(crate) fn chosen_by_lane(expr: &Expr, path: &Path) -> Option<(Expr, Path)> {
     let Expr::IfThenElse(cond, ..) = expr else { return None };
     let lanes = cond.dtype().lanes;
     if lanes == 1 {

@@ -28,7 +28,8 @@
 //! certificate that the untrusted side found and this one checks), [`gf2`] (linear algebra over bits), Z3 through
 //! [`prove`].
 //!
-//! **Obligations**: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `pass` of a program
+//! **Obligations**: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `dividend` of the
+//! divisions that kernels write in C, `pass` of a program
 //! before and after a pass (walked by `lockstep`, its claims checked by `claims` and `fills`), `lowering` of a program
 //! and a definition, `definition` of a definition, `plan` of memory plans. [`judge`] has the entry points.
 
@@ -38,6 +39,7 @@ mod claims;
 pub mod concrete;
 mod definition;
 pub mod digits;
+mod dividend;
 pub mod door;
 mod enumerate;
 mod fills;

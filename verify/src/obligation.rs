@@ -5,6 +5,7 @@
 //! | maps, layouts | bounds, injective, tight, inverse, padding, overflow, specification; tiling and bitcast of layouts |
 //! | programs | bounds, overflow, lanes, race, defined, texture |
 //! | passes, lowering | simulation, iteration, flatten, padding, race; those of maps and layouts for their claims |
+//! | kernels | dividend |
 //! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access |
 
 use std::fmt;
@@ -46,6 +47,8 @@ pub enum Obligation {
     Specification,
     /// The memory of one array, read as another array, holds the same elements.
     Bitcast,
+    /// A division that is written as C's, which truncates, divides what is not negative by what is at least 1.
+    Dividend,
     /// Tensors that are alive at once never overlap in memory.
     PlanDisjoint,
     /// Each tensor fits its pool.
@@ -58,7 +61,7 @@ pub enum Obligation {
 
 impl Obligation {
     /// All obligations, in the order of their declaration.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Bounds,
         Self::Injective,
         Self::Tight,
@@ -75,6 +78,7 @@ impl Obligation {
         Self::Defined,
         Self::Specification,
         Self::Bitcast,
+        Self::Dividend,
         Self::PlanDisjoint,
         Self::PlanFits,
         Self::PlanType,
@@ -100,6 +104,7 @@ impl Obligation {
             Self::Defined => "defined",
             Self::Specification => "specification",
             Self::Bitcast => "bitcast",
+            Self::Dividend => "dividend",
             Self::PlanDisjoint => "plan-disjoint",
             Self::PlanFits => "plan-fits",
             Self::PlanType => "plan-type",

@@ -111,6 +111,7 @@ fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> O
         | Obligation::Defined
         | Obligation::Specification
         | Obligation::Bitcast
+        | Obligation::Dividend
         | Obligation::PlanDisjoint
         | Obligation::PlanFits
         | Obligation::PlanType

@@ -22,13 +22,14 @@ use crate::cpu::Stopwatch;
 use crate::inputs::has_special_floats;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
-use tilewright_compiler::codegen::{Generated, Options, generate_with, join};
+use tilewright_compiler::codegen::{Generated, Options, generate_judged, generate_with, join};
 use tilewright_compiler::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram, Status};
 use tilewright_compiler::harness::interpreter::{Interpreter, n_iterations};
 use tilewright_compiler::harness::opencl::OpenCl;
 use tilewright_compiler::harness::stages::{Config, Stage, run_chain};
 use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 use tilewright_compiler::pipeline::{DeviceChoice, engines};
+use tilewright_verify::{Config as JudgeConfig, Judge};
 
 /// Number of cases whose kernels are joined into one OpenCL program.
 const BATCH: usize = 16;
@@ -85,6 +86,8 @@ impl Redrawn for Kernels {
 #[derive(Debug)]
 pub struct Devices {
     devices: Vec<Opened>,
+    /// Decides which divisions are written with the operators of C.
+    judge: Judge,
 }
 
 impl Devices {
@@ -113,7 +116,9 @@ impl Devices {
         for device in &mut devices {
             device.is_alone = is_alone;
         }
-        Ok(Self { devices })
+        let config = JudgeConfig { threads: 1, ..JudgeConfig::default() };
+        let judge = Judge::new(config, tilewright_search::strategies()).map_err(|error| error.to_string())?;
+        Ok(Self { devices, judge })
     }
 
     /// Runs a case on every device whose kernels were built, and compares the results with the
@@ -176,7 +181,7 @@ impl Devices {
                     return Failure::outcome(what, detail(line));
                 }
                 Status::Trap => {
-                    let what = format!("kernels on {} leave a texture", device.platform);
+                    let what = format!("kernels on {} leave their memory", device.platform);
                     return Failure::outcome(what, detail(line));
                 }
                 Status::Failed => {
@@ -209,7 +214,8 @@ impl Oracle for Devices {
     }
 
     fn check_all(&mut self, cases: &[Kernels], tally: &mut Tally) -> Vec<Outcome> {
-        let prepared: Vec<_> = cases.iter().enumerate().map(|(at, case)| Ready::new(&case.0, at)).collect();
+        let prepared: Vec<_> =
+            cases.iter().enumerate().map(|(at, case)| Ready::new(&case.0, at, &self.judge)).collect();
         let ready: Vec<_> = prepared.iter().filter_map(|case| case.as_ref().ok()).collect();
         let build = |device: &Opened| {
             let watch = Stopwatch::start();
@@ -262,7 +268,7 @@ struct Ready {
 
 impl Ready {
     /// Lowers a program and generates its kernels, with names that are unique within the batch.
-    fn new(case: &ProgramCase, number: usize) -> Result<Self, Outcome> {
+    fn new(case: &ProgramCase, number: usize, judge: &Judge) -> Result<Self, Outcome> {
         let program = case.build().map_err(Outcome::Invalid)?;
         let func = PrimFunc { name: format!("p{number}"), ..program.func };
         let mut funcs = vec![Lowered { name: "input", func, evidence: None }];
@@ -280,8 +286,12 @@ impl Ready {
         // without checks are right, too. Half of the cases test each kind.
         let options = Options { checked: program.seed.is_multiple_of(2), placed: false };
         let last = &funcs[funcs.len() - 1].func;
+        // The other half of the cases tests the helpers, which round down whatever is proved.
+        let generated = |valid| {
+            if program.seed % 4 < 2 { generate_judged(judge, valid, &options) } else { generate_with(valid, &options) }
+        };
         let generated = validate(last)
-            .and_then(|valid| generate_with(valid, &options))
+            .and_then(generated)
             .map_err(|found| Outcome::Undecided(format!("codegen refuses: {}", refusal(&found))))?;
         let is_pinned = matches!(case, ProgramCase::Tvmscript { .. });
         Ok(Self { seed: program.seed, symbols: program.symbols, is_pinned, funcs, generated })
@@ -542,7 +552,7 @@ def main(a: T.handle, b: T.handle):
 
     /// The kind of failure of a case whose kernels are rewritten before they are built.
     fn sabotaged(devices: &Devices, from: &str, to: &str) -> String {
-        let ready = Ready::new(&case(1).0, 0).ok().unwrap();
+        let ready = Ready::new(&case(1).0, 0, &devices.judge).ok().unwrap();
         let source = join(&[&ready.generated]).unwrap();
         assert!(source.contains(from), "{source}");
         let flags = devices.devices[0].flags(&ready);
@@ -571,13 +581,14 @@ def main(a: T.handle, b: T.handle):
         let seen = sabotaged(&devices, "+ 1.0f", "+ 2.0f");
         assert_eq!(seen, format!("kernels on {platform} differ from the interpreter"));
         let seen = sabotaged(&devices, "B[", "B[15] = B[");
-        assert_eq!(seen, format!("kernels on {platform}: written past the end"));
+        assert_eq!(seen, format!("kernels on {platform} leave their memory"));
     }
 
     #[test]
     fn a_batch_that_does_not_build_is_taken_apart() {
         let Some(devices) = first() else { return };
-        let ready: Vec<_> = (0..4).map(|at| Ready::new(&case(1).0, usize::from(at == 2)).ok().unwrap()).collect();
+        let ready: Vec<_> =
+            (0..4).map(|at| Ready::new(&case(1).0, usize::from(at == 2), &devices.judge).ok().unwrap()).collect();
         // Three functions have one name, which fails only if they are built together.
         let built = devices.devices[0].build_all(&ready.iter().collect::<Vec<_>>());
         assert!(built.iter().all(Result::is_ok), "{built:?}");

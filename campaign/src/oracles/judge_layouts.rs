@@ -269,6 +269,7 @@ impl Facts {
             | Obligation::Defined
             | Obligation::Specification
             | Obligation::Bitcast
+            | Obligation::Dividend
             | Obligation::PlanDisjoint
             | Obligation::PlanFits
             | Obligation::PlanType
@@ -490,6 +491,7 @@ impl RelayoutFacts {
             | Obligation::Race
             | Obligation::Defined
             | Obligation::Bitcast
+            | Obligation::Dividend
             | Obligation::PlanDisjoint
             | Obligation::PlanFits
             | Obligation::PlanType

@@ -201,6 +201,7 @@ impl Facts {
             | Obligation::Defined
             | Obligation::Specification
             | Obligation::Bitcast
+            | Obligation::Dividend
             | Obligation::PlanDisjoint
             | Obligation::PlanFits
             | Obligation::PlanType

@@ -143,7 +143,7 @@ impl Writer {
             BinaryOp::Mul => self.arithmetic("*", PRODUCT, (a, b), whole, mode),
             BinaryOp::Div => self.arithmetic("/", PRODUCT, (a, b), whole, mode),
             BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => {
-                self.division(op, lhs, rhs, (a, b), mode)
+                self.division(op, whole, ty, (a, b))
             }
             BinaryOp::Min | BinaryOp::Max if ty.scalar.is_float() => {
                 Code::call(&self.dialect().float_min_max(&mut self.helpers, op, ty), &[&a, &b])
@@ -211,22 +211,19 @@ impl Writer {
         Code::call(&self.dialect().round(&mut self.helpers, ty), &[&code])
     }
 
-    /// Writes an integer division. C's operators round towards zero, so a floor division uses them only if the dividend is
-    /// at least 0, which is noted in the metadata, and the divisor at least 1. Otherwise a helper of the target is called.
-    fn division(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, (a, b): (Code, Code), mode: Mode) -> Code {
-        let ty = lhs.dtype();
-        let floors = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod);
-        let divides = matches!(op, BinaryOp::FloorDiv | BinaryOp::TruncDiv);
-        let dividend = self.ranges.range_of(lhs, mode);
-        let divisor = self.ranges.range_of(rhs, mode);
-        let needs_sign = floors && is_signed(ty.scalar);
-        if !ty.is_scalar() || divisor.low < 1 || (needs_sign && dividend.low < 0) {
+    /// Writes the integer division `whole` with operands of type `ty`. C's operators round towards zero and are undefined for
+    /// a divisor of 0, so they are used only if the judge proved that neither matters. Otherwise a helper of the target is
+    /// called.
+    fn division(&mut self, op: BinaryOp, whole: &Expr, ty: DataType, (a, b): (Code, Code)) -> Code {
+        let is_truncating = ty.is_scalar() && self.proved.contains(whole);
+        if ty.is_scalar() {
+            self.divisions.note(whole, is_truncating);
+        }
+        if !is_truncating {
             let (a, b) = (self.exactly(ty, a), self.exactly(ty, b));
             return Code::call(&self.dialect().division(&mut self.helpers, op, ty), &[&a, &b]);
         }
-        if needs_sign {
-            self.note_dividend(lhs);
-        }
+        let divides = matches!(op, BinaryOp::FloorDiv | BinaryOp::TruncDiv);
         Code::infix(if divides { "/" } else { "%" }, PRODUCT, &a, &b)
     }
 

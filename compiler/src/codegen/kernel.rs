@@ -17,17 +17,20 @@ use std::fmt::Write as _;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Diagnostic, Expr, Interval, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, Var};
+use tilewright_ir::{
+    BinaryOp, Diagnostic, Expr, Interval, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, TypeClass, Var,
+};
 
 use super::checked::Site;
 use super::code::PREFIX;
+use super::divisions::{Proved, Written};
 use super::helpers::Helpers;
 use super::independent::{leading_loops, separates, separates_in};
 use super::join::Parts;
 use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
 use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
-use super::range::type_range;
+use super::range::{constant, type_range};
 use super::target::{Refusal, Target};
 use super::writer::Writer;
 use super::{Generated, Options};
@@ -42,6 +45,7 @@ pub(crate) struct SourceBuilder<'a> {
     sources: Vec<String>,
     helpers: Helpers,
     uses_fp64: bool,
+    divisions: Written,
     /// Root-level `let`s around the current nest.
     lets: Vec<(Var, Expr)>,
     pub(crate) errors: Vec<Diagnostic>,
@@ -51,7 +55,7 @@ impl<'a> SourceBuilder<'a> {
     /// Creates a source without kernels that declares the function's scalar and buffer parameters.
     ///
     /// Parameters take their names first, so that kernels call them what the program calls them.
-    pub(crate) fn new(target: &'static Target, func: &'a PrimFunc, options: Options) -> Self {
+    pub(super) fn new(target: &'static Target, func: &'a PrimFunc, proved: Proved, options: Options) -> Self {
         let metadata = Metadata {
             schema: "tilewright.kernels/1",
             function: func.name.clone(),
@@ -70,11 +74,12 @@ impl<'a> SourceBuilder<'a> {
         let mut builder = Self {
             target,
             func,
-            base: Writer::new(target, options),
+            base: Writer::new(target, proved, options),
             metadata,
             sources: Vec::new(),
             helpers: Helpers::default(),
             uses_fp64: false,
+            divisions: Written::default(),
             lets: Vec::new(),
             errors: Vec::new(),
         };
@@ -194,7 +199,7 @@ impl<'a> SourceBuilder<'a> {
         let global = global.unwrap_or_else(|| [1, 1, 1].map(|one| Size(Expr::int(one))));
         self.metadata.sites.extend(writer.sites.drain(..).map(|site| Site { kernel: name.clone(), ..site }));
         self.metadata.kernels.push(KernelInfo { name, binding, global, local, args });
-        self.metadata.nonnegative_dividends.extend(writer.dividends.iter().cloned());
+        self.divisions.extend(&writer.divisions);
         self.metadata.notes.extend(writer.notes.iter().cloned());
         Ok(())
     }
@@ -210,12 +215,20 @@ impl<'a> SourceBuilder<'a> {
         let kernels = self.sources.join("\n");
         let parts = Parts { target: self.target, helpers: self.helpers, kernels, uses_fp64: self.uses_fp64 };
         let source = parts.source(&super::names::comment_text(&self.func.name));
-        let unique: BTreeSet<_> = self.metadata.nonnegative_dividends.drain(..).collect();
-        self.metadata.nonnegative_dividends = unique.into_iter().collect();
+        let dividends: BTreeSet<_> = self.divisions.truncating.iter().filter_map(signed_dividend).collect();
+        self.metadata.nonnegative_dividends = dividends.into_iter().collect();
         let notes: BTreeSet<_> = self.metadata.notes.drain(..).collect();
         self.metadata.notes = notes.into_iter().collect();
-        Ok(Generated { target: self.target, source, metadata: self.metadata, parts })
+        Ok(Generated { target: self.target, source, metadata: self.metadata, divisions: self.divisions, parts })
     }
+}
+
+/// The dividend of a floor division of signed integers as text; `None` for other divisions, which need no sign, and for a
+/// constant.
+fn signed_dividend(division: &Expr) -> Option<String> {
+    let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, dividend, _) = division else { return None };
+    let is_signed = dividend.dtype().scalar.class() == TypeClass::Int;
+    (is_signed && constant(dividend).is_none()).then(|| dividend.to_string())
 }
 
 /// Global and local sizes of explicitly bound axes.

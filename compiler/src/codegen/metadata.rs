@@ -209,7 +209,8 @@ pub struct Metadata {
     pub build_options: Vec<String>,
     /// Extensions that the device must have.
     pub required_extensions: Vec<String>,
-    /// Dividends of floor divisions that are written as C's `/` and `%` because their ranges are not negative.
+    /// Dividends of floor divisions that are written as C's `/` and `%` because they are proved not to be negative
+    /// (obligation *dividend*).
     pub nonnegative_dividends: Vec<String>,
     /// Deviations of the kernels from the program, each a sentence.
     pub notes: Vec<String>,

@@ -27,13 +27,17 @@
 //! |---|---|
 //! | `kernel`, `launch`, `independent` | nests to kernels, loops to launch axes, barriers |
 //! | `stmt`, `expr`, `image`, `writer` | statements, expressions, textures, memory |
-//! | `range` | which sums can wrap, which dividends can be negative |
+//! | `range` | which sums can wrap |
+//! | `divisions` | which divisions are proved to be those of C |
+//! | `forms` | the kernels as `compile` writes them and `check` runs them |
 //! | `memory`, `metadata`, `plan` | what a host has to allocate and to pass, and the launches for given arguments |
 //! | `target`, `opencl` | what a target is, and the first one |
 
 mod checked;
 mod code;
+mod divisions;
 mod expr;
+mod forms;
 mod helpers;
 mod image;
 mod independent;
@@ -52,8 +56,11 @@ mod target;
 mod writer;
 
 use tilewright_ir::{Diagnostic, Validated};
+use tilewright_verify::Judge;
 
 pub use checked::{Access, OutsideTexture, REPORT_BYTES, Site};
+pub use divisions::{Divisions, Written};
+pub use forms::Kernels;
 pub use image::channel_type;
 pub use join::join;
 pub use metadata::{ArgInfo, Binding, BufferInfo, HostAssert, ImageInfo, KernelInfo, Metadata, ScalarInfo, Size};
@@ -70,6 +77,8 @@ pub struct Generated {
     pub source: String,
     /// Buffers, kernels, launches.
     pub metadata: Metadata,
+    /// The integer divisions in the kernels, and how each is written.
+    pub divisions: Written,
     /// The parts of the source, for [`join()`].
     parts: join::Parts,
 }
@@ -83,7 +92,8 @@ pub struct Options {
     pub placed: bool,
 }
 
-/// Writes the kernels of a function in OpenCL C, unchecked, each buffer in memory of its own.
+/// Writes the kernels of a function in OpenCL C, unchecked, each buffer in memory of its own. Nothing is proved of its
+/// divisions, so all of them call a helper.
 ///
 /// # Errors
 /// See [`generate_with`].
@@ -113,8 +123,36 @@ pub fn generate_for(
     func: Validated<'_>,
     options: &Options,
 ) -> Result<Generated, Vec<Diagnostic>> {
-    let func = func.func();
-    let mut source = kernel::SourceBuilder::new(target, func, *options);
+    generate_proved(target, &Divisions::unproved(func), options)
+}
+
+/// Writes the kernels of a function in OpenCL C, and asks the judge about each of their divisions; see [`generate_proved`].
+///
+/// # Errors
+/// Those of [`generate_with`].
+pub fn generate_judged(judge: &Judge, func: Validated<'_>, options: &Options) -> Result<Generated, Vec<Diagnostic>> {
+    // Without proofs every division is a call, so these kernels list all divisions.
+    let unproved = generate_with(func, options)?;
+    let asked = &unproved.divisions.calls;
+    if asked.is_empty() {
+        Ok(unproved)
+    } else {
+        generate_proved(&OPENCL, &Divisions::proved_by(judge, func, asked), options)
+    }
+}
+
+/// Writes the kernels of a function in the language of a target. The divisions that are proved are written with the operators
+/// of the language, which truncate; all others call a helper.
+///
+/// # Errors
+/// Those of [`generate_for`].
+pub fn generate_proved(
+    target: &'static Target,
+    divisions: &Divisions<'_>,
+    options: &Options,
+) -> Result<Generated, Vec<Diagnostic>> {
+    let func = divisions.func().func();
+    let mut source = kernel::SourceBuilder::new(target, func, divisions.proved().clone(), *options);
     source.root(&func.body);
     source.finish()
 }

@@ -1,8 +1,6 @@
-//! Ranges of integer expressions: whether a dividend can be negative, and whether a sum can wrap.
+//! Ranges of integer expressions: whether a sum can wrap.
 //!
-//! The arithmetic is that of [`Interval`]; this module adds what is known of variables, and where a result wraps. The
-//! dividends that are emitted as C's own division are listed in the metadata. The judge does not prove yet that they are
-//! not negative; a mistake here would show when a device is compared with the interpreter.
+//! The arithmetic is that of [`Interval`]; this module adds what is known of variables, and where a result wraps.
 
 use std::collections::BTreeMap;
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ScalarType, Span, ThreadTag, Var};
 
 use super::code::{Code, SUM};
+use super::divisions::{Proved, Written};
 use super::expr::lane_of;
 use super::helpers::Helpers;
 use super::names::Namer;
@@ -65,8 +66,10 @@ pub(crate) struct Writer {
     pub(crate) scalars: BTreeSet<Var>,
     /// All symbols and scalar parameters of the function.
     pub(crate) known_scalars: BTreeSet<Var>,
-    /// Dividends of floor divisions that are written as C's division.
-    pub(crate) dividends: BTreeSet<String>,
+    /// The divisions that may be written with the operators of the target.
+    pub(super) proved: Proved,
+    /// The divisions that were written.
+    pub(crate) divisions: Written,
     /// Remarks for the metadata, such as assertions that the kernel does not check.
     pub(crate) notes: BTreeSet<String>,
     /// Whether the kernel computes with `float64`.
@@ -92,7 +95,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// A writer at the beginning of a kernel.
-    pub(crate) fn new(target: &'static Target, options: super::Options) -> Self {
+    pub(super) fn new(target: &'static Target, proved: Proved, options: super::Options) -> Self {
         Self {
             target,
             namer: Namer::new(target.reserved),
@@ -104,7 +107,8 @@ impl Writer {
             uses: BTreeMap::new(),
             scalars: BTreeSet::new(),
             known_scalars: BTreeSet::new(),
-            dividends: BTreeSet::new(),
+            proved,
+            divisions: Written::default(),
             notes: BTreeSet::new(),
             uses_fp64: false,
             statement: String::new(),
@@ -155,13 +159,6 @@ impl Writer {
     pub(crate) fn close(&mut self) {
         self.depth -= 1;
         self.line("}");
-    }
-
-    /// Notes in the metadata that a dividend must be at least 0; a constant that is needs no note.
-    pub(crate) fn note_dividend(&mut self, dividend: &Expr) {
-        if constant(dividend).is_none_or(|value| value < 0) {
-            self.dividends.insert(dividend.to_string());
-        }
     }
 
     /// A fresh name for a variable.

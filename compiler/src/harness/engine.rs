@@ -113,6 +113,8 @@ pub struct Ran {
     pub detail: String,
     /// Deviations from the program that every reader of the report should see.
     pub notes: Vec<String>,
+    /// The source of each program that was built, in the order of the runs; empty for an engine that builds none.
+    pub sources: Vec<String>,
 }
 
 /// How a run of one stage on one engine ended.
@@ -180,13 +182,27 @@ pub struct EngineOutcome {
     pub detail: String,
     /// The first difference.
     pub first: Option<Mismatch>,
+    /// The source of each program that the device ran, in the order of the runs; empty for other engines.
+    pub sources: Vec<String>,
 }
 
 impl EngineOutcome {
     /// The outcome of a run in which nothing was compared.
     pub fn new(engine: &str, stage: Option<&str>, device: Option<String>, status: Status, detail: String) -> Self {
         let (engine, stage) = (engine.to_owned(), stage.map(str::to_owned));
-        Self { engine, stage, device, status, compared: 0, mismatches: 0, max_ulp: 0, ms: 0.0, detail, first: None }
+        Self {
+            engine,
+            stage,
+            device,
+            status,
+            compared: 0,
+            mismatches: 0,
+            max_ulp: 0,
+            ms: 0.0,
+            detail,
+            first: None,
+            sources: Vec::new(),
+        }
     }
 
     /// The outcome of a run without a result.

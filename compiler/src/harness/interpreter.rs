@@ -70,7 +70,7 @@ impl Engine for Interpreter {
         match result {
             Ok(report) => Ok(Ran {
                 detail: format!("{} iterations, {} threads", report.iterations, report.threads),
-                notes: Vec::new(),
+                ..Ran::default()
             }),
             // Running out of fuel says nothing about the program, so it is no trap in the report.
             Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => Err(EngineFault::Skipped(too_long())),

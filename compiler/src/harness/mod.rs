@@ -6,6 +6,7 @@
 //! | [`interpreter`], [`opencl`] | the two engines |
 //! | [`stages`] | runs a chain of programs on the same inputs and names the first stage that differs |
 //! | [`inputs`], [`layout`] | makes the inputs, and packs them into the layout of a stage |
+//! | [`room`] | whether the memory of the machine is enough |
 //! | [`compare`] | compares two results |
 //!
 //! Engines know nothing of stages, and stages nothing of particular engines.
@@ -16,6 +17,7 @@ pub mod inputs;
 pub mod interpreter;
 pub mod layout;
 pub mod opencl;
+pub mod room;
 pub mod stages;
 
 #[cfg(test)]

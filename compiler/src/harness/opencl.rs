@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use tilewright_device::{BuildOptions, DeviceError, DeviceHost, POISON, Program as BuiltProgram, RunOptions, Session};
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
-use tilewright_ir::{Bindings, Buffer, Diagnostic, PrimFunc, validate};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, PrimFunc};
 
+use super::compare::{self, Tolerance};
 use super::engine::{Engine, EngineFault, Ran, StageProgram};
 use super::layout::shape;
-use crate::codegen::{self, Generated, Options, generate_with};
+use crate::codegen::{self, Generated, Kernels};
 
 /// An open device.
 #[derive(Debug)]
@@ -54,16 +55,6 @@ impl OpenCl {
         self
     }
 
-    /// Generates the kernels of a function in the form in which they are run here: with checks of texture accesses.
-    ///
-    /// # Errors
-    /// Those of [`generate_with`].
-    pub fn generate(func: &PrimFunc) -> Result<Generated, Vec<Diagnostic>> {
-        // Devices do not trap accesses outside of a texture, so the kernels check them. Kernels without textures are not
-        // affected.
-        generate_with(validate(func)?, &Options { checked: true, placed: false })
-    }
-
     /// Compiles OpenCL C source: that of one program, or of several ([`codegen::join`]).
     ///
     /// # Errors
@@ -88,17 +79,48 @@ impl OpenCl {
         Some(format!("{} lacks {missing}", info.label()))
     }
 
-    /// Generates, builds and launches the kernels of a function.
-    fn run_func(&self, func: &PrimFunc, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, EngineFault> {
-        let generated = Self::generate(func).map_err(|found| {
-            EngineFault::Error(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-        })?;
-        if let Some(what) = self.lacks(&generated) {
+    /// Builds and runs the kernels of a function as `compile` writes them. If they access textures, the form that tests each
+    /// place runs before: it reports an access outside of a texture, and its outputs must be the same.
+    ///
+    /// # Errors
+    /// Those of [`Engine::run`].
+    pub fn run_kernels(
+        &self,
+        func: &PrimFunc,
+        kernels: &Kernels,
+        symbols: &Bindings,
+        arguments: &mut Arguments,
+    ) -> Result<Ran, EngineFault> {
+        let Some(checked) = kernels.checked() else {
+            return self.build_and_launch(func, kernels.plain(), symbols, arguments);
+        };
+        let mut tested = arguments.clone();
+        let tests = self.build_and_launch(func, checked, symbols, &mut tested)?;
+        let mut ran = self.build_and_launch(func, kernels.plain(), symbols, arguments)?;
+        if let Some(name) = difference(func, &tested, arguments) {
+            let text =
+                format!("the kernels that test each place in a texture give another `{name}` than those without");
+            return Err(EngineFault::Error(text));
+        }
+        ran.sources.splice(0..0, tests.sources);
+        ran.detail.push_str(", run with every place in a texture checked and as compiled");
+        Ok(ran)
+    }
+
+    /// Builds kernels and launches them.
+    fn build_and_launch(
+        &self,
+        func: &PrimFunc,
+        generated: &Generated,
+        symbols: &Bindings,
+        arguments: &mut Arguments,
+    ) -> Result<Ran, EngineFault> {
+        if let Some(what) = self.lacks(generated) {
             return Err(EngineFault::Skipped(what));
         }
         let flags = generated.metadata.build_options.clone();
         let program = self.build(&generated.source, flags).map_err(|error| fault(&error))?;
-        self.launch(func, &generated, &program, symbols, arguments)
+        self.launch(func, generated, &program, symbols, arguments)
     }
 
     /// Runs the kernels of a function that are part of a built program.
@@ -133,13 +155,10 @@ impl OpenCl {
         let n_kernels = generated.metadata.kernels.len();
         let kernels = if n_kernels == 1 { "1 kernel".to_owned() } else { format!("{n_kernels} kernels") };
         let mut detail = format!("{kernels}, {}.{:03} ms", nanoseconds / 1_000_000, nanoseconds / 1000 % 1000);
-        if generated.report_place().is_some() {
-            detail.push_str(", every place in a texture checked");
-        }
         if !program.correctly_rounded() {
             detail.push_str(", division is not correctly rounded on this device");
         }
-        Ok(Ran { detail, notes: generated.metadata.notes.clone() })
+        Ok(Ran { detail, notes: generated.metadata.notes.clone(), sources: vec![generated.source.clone()] })
     }
 }
 
@@ -159,7 +178,10 @@ impl Engine for OpenCl {
         arguments: &mut Arguments,
     ) -> Result<Ran, EngineFault> {
         match program {
-            StageProgram::Func(func) => self.run_func(func, symbols, arguments),
+            StageProgram::Func(func) => {
+                let kernels = Kernels::of(func).map_err(|found| refused(&found))?;
+                self.run_kernels(func, &kernels, symbols, arguments)
+            }
             StageProgram::Definition(_) => {
                 Err(EngineFault::Skipped("a definition has no kernels before it is lowered".into()))
             }
@@ -167,9 +189,29 @@ impl Engine for OpenCl {
     }
 }
 
-/// Classifies a device error: no device, or one without a needed feature, is a reason to skip; a device that fails is
-/// an error.
+/// The fault of a program that the code generator refuses.
+pub(crate) fn refused(found: &[Diagnostic]) -> EngineFault {
+    EngineFault::Error(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+/// Returns the first output that differs between two runs of one program, by name. NaNs are equal, as between engines.
+fn difference(func: &PrimFunc, one: &Arguments, other: &Arguments) -> Option<String> {
+    let pairs = func.params.iter().zip(one.params.iter().zip(&other.params));
+    pairs.into_iter().find_map(|(param, pair)| {
+        let (Argument::Tensor(one), Argument::Tensor(other)) = pair else { return None };
+        let name = param.name();
+        // A driver may vectorise the two forms differently, so functions such as `exp` may be rounded differently.
+        let same = compare::tensors(name, one, other, Tolerance::of_func(func));
+        same.map_or(true, |found| found.mismatches > 0).then(|| name.to_owned())
+    })
+}
+
+/// Classifies a device error: no device, or one without a needed feature, is a reason to skip; a kernel that writes out of its
+/// buffers is wrong; a device that fails, or a driver whose process ends, is an error.
 fn fault(error: &DeviceError) -> EngineFault {
+    if let DeviceError::GuardTouched(_) = error {
+        return EngineFault::Trap { message: error.to_string(), is_undefined_read: false };
+    }
     // A device may lack images of some format.
     let is_lacking = error.is_absent() || matches!(error, DeviceError::Unsupported { .. });
     if is_lacking { EngineFault::Skipped(error.to_string()) } else { EngineFault::Error(error.to_string()) }

@@ -15,7 +15,11 @@ use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
 use super::inputs::{Numbers, Sampled, premises, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
+use super::room;
 use crate::codegen::OPENCL;
+
+/// Bytes that every machine has: for a run that needs no more, the system is not asked.
+const SMALL: u64 = 64 << 20;
 
 /// A stage of a program.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +96,21 @@ pub fn run_chain(
     reference: &dyn Engine,
     devices: &[Result<&dyn Engine, EngineFault>],
 ) -> Result<ChainOutcome, Diagnostic> {
+    run_chain_within(stages, config, reference, devices, room::available)
+}
+
+/// Runs every stage as [`run_chain`] does, if the memory of the machine, which `available` returns in bytes, is enough.
+/// Engines for which it is not are skipped, and the rows say why.
+///
+/// # Errors
+/// Those of [`run_chain`].
+pub fn run_chain_within(
+    stages: &[Stage<'_>],
+    config: &Config,
+    reference: &dyn Engine,
+    devices: &[Result<&dyn Engine, EngineFault>],
+    available: impl FnOnce() -> Option<u64>,
+) -> Result<ChainOutcome, Diagnostic> {
     let Some(first) = stages.first() else {
         return Err(Diagnostic::error("no-stages", None, "there is no program to run"));
     };
@@ -130,6 +149,18 @@ pub fn run_chain(
             .notes
             .push("a stage sums in another order: inputs are small whole numbers, whose sums are exact".into());
     }
+    let [no_interpreter, no_device] = too_large(stages, &run.bindings, available);
+    let without: Vec<Result<&dyn Engine, EngineFault>>;
+    let devices = match no_device {
+        None => devices,
+        Some(why) => {
+            let skipped = |device: &Result<&dyn Engine, EngineFault>| {
+                device.as_ref().map_or_else(|fault| Err(fault.clone()), |_| Err(EngineFault::Skipped(why.clone())))
+            };
+            without = devices.iter().map(skipped).collect();
+            &without
+        }
+    };
     let layouts = run.layouts(first);
     if let Some(unmet) = unmet.filter(|_| config.symbols.is_empty()) {
         run.skip(
@@ -137,10 +168,26 @@ pub fn run_chain(
             reference,
             devices,
         );
+    } else if let Some(why) = no_interpreter {
+        run.skip(&why, reference, devices);
     } else if let Err(why) = run.run_stages(&layouts, reference, devices) {
         run.skip(&why.message, reference, devices);
     }
     Ok(run.report)
+}
+
+/// Why the interpreter and the devices cannot run the stages: they need more memory than is available.
+fn too_large(
+    stages: &[Stage<'_>],
+    bindings: &Bindings,
+    available: impl FnOnce() -> Option<u64>,
+) -> [Option<String>; 2] {
+    let needs: Vec<_> = stages.iter().map(|stage| room::need(&stage.program, bindings)).collect();
+    let interpreter = needs.iter().map(|need| need.interpreter).max().unwrap_or(0);
+    let device = needs.iter().map(|need| need.device).max().unwrap_or(0);
+    // Campaigns run many small chains, for which the system is not asked.
+    let available = (device > SMALL).then(available).flatten();
+    [interpreter, device].map(|needed| room::refusal(needed, available))
 }
 
 /// The state of [`run_chain`].
@@ -360,11 +407,11 @@ impl Run<'_> {
         }
         arguments.symbols = stage.program.symbols().iter().map(|var| (var.clone(), self.bindings[var])).collect();
         let start = Instant::now();
-        let Ran { detail, notes } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
+        let Ran { detail, notes, sources } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let outputs = self.outputs(inputs, &arguments, layouts).map_err(EngineFault::Error)?;
         let mut line = EngineOutcome::new(engine.name(), Some(stage.name), engine.device(), Status::Agrees, detail);
-        line.ms = ms;
+        (line.ms, line.sources) = (ms, sources);
         let Some(expected) = expected else {
             return Ok((line, outputs, notes));
         };

@@ -7,10 +7,10 @@ use tilewright_ir::{
     IndexMap, MathFn, PrimFunc, ReduceOp, ScalarType, Stage as TensorStage, StageBody, Stmt, StmtKind, Var,
 };
 
-use super::engine::{Engine, EngineFault, StageProgram, Status};
+use super::engine::{Engine, EngineFault, Ran, StageProgram, Status};
 use super::interpreter::Interpreter;
 use super::opencl::OpenCl;
-use super::stages::{Config, Stage, run_chain};
+use super::stages::{ChainOutcome, Config, Stage, run_chain, run_chain_within};
 
 /// `B[i, j] = A[i, j] + 1` in physical memory given by the two index functions, both buffers of rank 1.
 fn addone(a: &Buffer, b: &Buffer, extents: [i64; 2], at: impl Fn(Expr, Expr) -> (Expr, Expr)) -> PrimFunc {
@@ -232,4 +232,65 @@ fn a_program_that_traps_is_not_launched() {
     assert_eq!(statuses, [Status::Trap, Status::Skipped]);
     assert!(report.engines[1].detail.contains("traps"), "{report:#?}");
     assert_eq!(report.blame.as_deref(), Some("input"));
+}
+
+/// A device that must not be asked to run anything.
+struct Untouched;
+
+impl Engine for Untouched {
+    fn name(&self) -> &'static str {
+        "untouched"
+    }
+
+    fn device(&self) -> Option<String> {
+        Some("none".into())
+    }
+
+    fn run(
+        &self,
+        _: &StageProgram<'_>,
+        _: &tilewright_ir::Bindings,
+        _: &mut tilewright_interp::Arguments,
+    ) -> Result<Ran, EngineFault> {
+        Err(EngineFault::Error("it was asked".into()))
+    }
+}
+
+/// The first 17 elements of a buffer with so many, stored by a chain on a machine with `available` bytes.
+fn on_a_machine_with(elements: i64, available: u64) -> ChainOutcome {
+    let a = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(elements)]);
+    let i = Var::index("i");
+    let store = Stmt::store(&a, vec![Expr::from(&i)], Expr::float_of(1.0, ScalarType::Float32));
+    let param = Var::new("a", DataType::HANDLE);
+    let body = Stmt::for_loop(&i, Expr::int(17), ForKind::Serial, store);
+    let buffer_map = vec![(param.clone(), a)];
+    let func = PrimFunc { name: "f".into(), params: vec![param], buffer_map, attrs: FuncAttrs::default(), body };
+    let stages = [Stage { name: "input", program: StageProgram::Func(&func), evidence: None, reassociates: false }];
+    let (config, interpreter) = (Config::default(), Interpreter::default());
+    run_chain_within(&stages, &config, &interpreter, &[Ok(&Untouched)], || Some(available)).unwrap()
+}
+
+#[test]
+fn a_program_that_needs_more_memory_than_there_is_is_skipped_before_anything_is_allocated() {
+    // 2.4 GB, and a mark for each element: 12 GB in four copies.
+    let report = on_a_machine_with(600_000_000, 3 << 30);
+    let rows: Vec<_> = report.engines.iter().map(|line| (line.status, line.detail.as_str())).collect();
+    let needs = |size: &str| format!("it needs about {size} GiB of memory, and 3.0 GiB are available");
+    let (interpreter, device) = (needs("11.2"), needs("38.0"));
+    assert_eq!(rows, [(Status::Skipped, interpreter.as_str()), (Status::Skipped, device.as_str())]);
+    assert!(!report.is_ok());
+}
+
+#[test]
+fn an_engine_is_skipped_only_if_the_memory_is_too_little_for_it() {
+    // 20 MB: 100 MB for the interpreter, 340 MB for a device.
+    let statuses = |available| {
+        let report = on_a_machine_with(5_000_000, available);
+        report.engines.iter().map(|line| (line.status, line.detail.clone())).collect::<Vec<_>>()
+    };
+    let little = statuses(200_000_000);
+    assert_eq!((little[0].0, little[1].0), (Status::Reference, Status::Skipped), "{little:?}");
+    assert!(little[1].1.contains("it needs about 0.3 GiB of memory"), "{little:?}");
+    let enough = statuses(400_000_000);
+    assert_eq!((enough[0].0, enough[1].1.as_str()), (Status::Reference, "it was asked"), "{enough:?}");
 }

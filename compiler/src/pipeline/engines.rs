@@ -2,13 +2,14 @@
 //! devices, all compared with the first.
 
 use tilewright_device::DeviceHost;
-use tilewright_interp::Config;
+use tilewright_interp::{Arguments, Config};
+use tilewright_ir::Bindings;
 
 use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
 use crate::codegen::OPENCL;
-use crate::harness::engine::{Engine, EngineFault, EngineOutcome, StageProgram};
+use crate::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram};
 use crate::harness::interpreter::Interpreter;
-use crate::harness::opencl::OpenCl;
+use crate::harness::opencl::{OpenCl, refused};
 use crate::harness::stages::{self, ChainOutcome, Stage, run_chain};
 
 /// Runs every stage of a lowering on the engines.
@@ -33,10 +34,14 @@ pub fn run(
         Some(blocked) => vec![Err(EngineFault::Skipped(blocked.to_string()))],
     };
     let asked = options.device != DeviceChoice::None;
-    let devices: Vec<Result<&dyn Engine, EngineFault>> = opened
+    let launchers: Vec<Result<Launcher<'_>, EngineFault>> = opened
         .iter()
         .filter(|_| asked)
-        .map(|device| device.as_ref().map(|device| device as &dyn Engine).map_err(Clone::clone))
+        .map(|device| device.as_ref().map(|device| Launcher { device, lowering }).map_err(Clone::clone))
+        .collect();
+    let devices: Vec<Result<&dyn Engine, EngineFault>> = launchers
+        .iter()
+        .map(|launcher| launcher.as_ref().map(|launcher| launcher as &dyn Engine).map_err(Clone::clone))
         .collect();
     let run = run_chain(&stages, &config, &interpreter, &devices);
     let mut run = run.map_err(|fault| CheckFault::Input(vec![fault]))?;
@@ -44,6 +49,31 @@ pub fn run(
         run.engines.push(EngineOutcome::not_requested(OPENCL.name));
     }
     Ok(run)
+}
+
+/// A device that runs the kernels of a lowering, which are those that `compile` writes.
+struct Launcher<'a> {
+    device: &'a OpenCl,
+    lowering: &'a Lowering,
+}
+
+impl Engine for Launcher<'_> {
+    fn name(&self) -> &'static str {
+        self.device.name()
+    }
+
+    fn device(&self) -> Option<String> {
+        self.device.device()
+    }
+
+    /// Runs the kernels of the last stage, whichever stage is asked for: devices run no other.
+    fn run(&self, _: &StageProgram<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, EngineFault> {
+        match &self.lowering.kernels {
+            Some(Ok(kernels)) => self.device.run_kernels(self.lowering.last(), kernels, symbols, arguments),
+            Some(Err(found)) => Err(refused(found)),
+            None => Err(EngineFault::Skipped("a program that is not lowered has no kernels".into())),
+        }
+    }
 }
 
 /// Returns the definition, if there is one, and the program after each step.

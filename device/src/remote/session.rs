@@ -26,6 +26,8 @@ struct Inner {
     patience: Duration,
     /// The error with which the worker was lost; every further request returns it.
     lost: Option<DeviceError>,
+    /// Whether a kernel wrote out of bounds in the worker, whose memory may be damaged since.
+    is_damaged: bool,
 }
 
 impl Connection {
@@ -34,16 +36,17 @@ impl Connection {
             how: "cannot be started".into(),
             detail: format!("{}: {error}", launch.program.display()),
         })?;
-        Ok(Self(Arc::new(Mutex::new(Inner { worker, patience, lost: None }))))
+        Ok(Self(Arc::new(Mutex::new(Inner { worker, patience, lost: None, is_damaged: false }))))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the worker can answer further requests.
-    pub(crate) fn is_alive(&self) -> bool {
-        self.lock().lost.is_none()
+    /// Whether the worker can serve another session: it answers requests, and no kernel wrote out of bounds in it.
+    pub(crate) fn is_sound(&self) -> bool {
+        let inner = self.lock();
+        inner.lost.is_none() && !inner.is_damaged
     }
 
     /// Sends a request and waits for its reply. [`Reply::Failed`] becomes an error.
@@ -58,7 +61,10 @@ impl Connection {
         };
         let reply = inner.worker.send(request).and_then(|()| inner.worker.receive(patience, &|| false));
         match reply {
-            Ok(Reply::Failed(error)) => Err(error),
+            Ok(Reply::Failed(error)) => {
+                inner.is_damaged |= matches!(error, DeviceError::GuardTouched(_));
+                Err(error)
+            }
             Ok(reply) => Ok(reply),
             Err(lost) => Err(inner.lost.insert(process_error(&lost)).clone()),
         }
@@ -177,5 +183,32 @@ impl Drop for Program {
     fn drop(&mut self) {
         // If the worker is gone, so is the program.
         let _ = self.connection.ask(&Request::Release { program: self.number });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+    use super::*;
+
+    /// A connection to a worker that gives one reply to whatever it is asked, and lives on.
+    fn replying(reply: &Reply) -> Connection {
+        let script = format!("read x; printf '%s\\n' '@tilewright {}'; read x", serde_json::to_string(reply).unwrap());
+        let launch = Launch { program: "/bin/sh".into(), arguments: vec!["-c".into(), script], ..Launch::default() };
+        Connection::start(&launch, START_UP).unwrap()
+    }
+
+    #[test]
+    fn a_worker_in_which_a_kernel_wrote_out_of_bounds_serves_no_other_session() {
+        let connection = replying(&Reply::Survey(Survey::default()));
+        assert!(connection.survey().is_ok() && connection.is_sound());
+        let connection = replying(&Reply::Failed(DeviceError::NoOpenCl));
+        assert_eq!(connection.survey(), Err(DeviceError::NoOpenCl));
+        assert!(connection.is_sound(), "a request that fails damages nothing");
+        let written = DeviceError::GuardTouched(Vec::new());
+        let connection = replying(&Reply::Failed(written.clone()));
+        assert_eq!(connection.survey(), Err(written));
+        assert!(!connection.is_sound());
     }
 }

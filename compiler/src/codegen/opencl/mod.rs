@@ -3,9 +3,9 @@
 //! # Where OpenCL C differs from the language
 //!
 //! - **Division.** C's `/` and `%` round towards zero, `//` and `%` of the IR round down. They agree if the dividend is not
-//!   negative and the divisor is positive. C's operators are written in this case only; otherwise a helper is called. The
-//!   dividends in question are listed in [`Metadata::nonnegative_dividends`](super::Metadata::nonnegative_dividends); that
-//!   they are not negative is not proved yet.
+//!   negative and the divisor is positive. C's operators are written only where the judge has proved this (obligation
+//!   *dividend*, [`Divisions`](super::Divisions)); otherwise a helper is called. The dividends in question are listed in
+//!   [`Metadata::nonnegative_dividends`](super::Metadata::nonnegative_dividends).
 //! - **Overflow** of signed integers is undefined in C and wraps in the language. Values are computed in the unsigned
 //!   type and converted back, unless the range of the operands rules overflow out. Indices, extents and guards are
 //!   written plainly: that they never leave their type is the obligation *overflow*.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use tilewright_device::{BuildOptions, RunOptions, Session, devices, select};
 use tilewright_interp::Tensor;
-use tilewright_ir::{Buffer, PrimFunc, Stmt, Var, validate};
+use tilewright_ir::{Buffer, PrimFunc, Stmt, Var};
+use tilewright_verify::Judge;
 
-use crate::codegen::{Arguments, Generated, generate};
+use crate::codegen::{Arguments, Generated, Kernels};
 
 /// A function over global buffers, without scalar parameters.
 pub(super) fn function(name: &str, buffers: &[&Buffer], body: Stmt) -> PrimFunc {
@@ -20,7 +21,8 @@ pub(super) fn function(name: &str, buffers: &[&Buffer], body: Stmt) -> PrimFunc 
 
 /// The kernels of a function that is well formed.
 pub(super) fn kernels(func: &PrimFunc) -> Generated {
-    generate(validate(func).expect("a well-formed function")).expect("kernels")
+    let judge = Judge::new(tilewright_verify::Config::default(), tilewright_search::strategies()).expect("a solver");
+    Kernels::proved(&judge, func).expect("kernels").plain().clone()
 }
 
 /// A device; the tests of this crate need one, as `make test` installs PoCL.
