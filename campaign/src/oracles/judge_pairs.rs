@@ -13,6 +13,7 @@ mod runs;
 
 use std::time::Duration;
 
+use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 use tilewright_compiler::pipeline::pair;
 use tilewright_interp::TrapKind;
 use tilewright_ir::PrimFunc;
@@ -66,6 +67,20 @@ impl JudgePairs {
     }
 }
 
+impl JudgePairs {
+    /// The verdicts on all passes of the pipeline about loads of elements that were never written.
+    fn after_passes(&self, func: &PrimFunc) -> Vec<Report> {
+        let (mut func, mut reports) = (func.clone(), Vec::new());
+        for pass in DEFAULT_PIPELINE.iter().filter_map(|name| pass_by_name(name).ok()) {
+            let Ok(done) = (pass.run)(&func) else { break };
+            reports.extend(self.judge.check_pass(&func, &done.func, &done.evidence));
+            func = done.func;
+        }
+        reports.retain(|report| report.obligation == Obligation::Defined);
+        reports
+    }
+}
+
 impl Oracle for JudgePairs {
     type Case = PairCase;
 
@@ -79,8 +94,11 @@ impl Oracle for JudgePairs {
         };
         let [before, after] = &examined.programs;
         for (func, wrong) in [before, after].into_iter().zip(&examined.wrong) {
-            let reports = self.judge.check_program(func);
+            let mut reports = self.judge.check_program(func);
             count("programs", &reports, tally);
+            if wrong.iter().any(|(obligation, _)| *obligation == Obligation::Defined) {
+                reports.extend(self.after_passes(func));
+            }
             if let Some(outcome) = false_proof(wrong, &reports, func) {
                 return outcome;
             }
@@ -203,8 +221,11 @@ fn judged(truth: &Truth, reports: &[Report], texts: &PairTexts) -> Outcome {
     }
 }
 
-/// Counts the worst verdict.
+/// Counts the worst verdict, and what is refuted.
 fn count(what: &str, reports: &[Report], tally: &mut Tally) {
+    for report in reports.iter().filter(|report| matches!(report.verdict, Verdict::Refuted(_))) {
+        tally.count(&format!("{what} refuted: {}", report.obligation), 1);
+    }
     let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
     tally.count(&format!("{what} {}", worst.as_ref().map_or("without obligation", Verdict::word)), 1);
 }

@@ -34,8 +34,13 @@ pub(super) fn function(base: &Base) -> Function {
         let (index, value) = (parts.element(), format!("A[{}]", parts.element()));
         body.push(Node::Store { buffer: "C", index, value });
     }
-    let value = parts.value(target, &index);
-    body.push(Node::Store { buffer: target, index, value });
+    body.push(match base.value {
+        Value::Texture => {
+            let texel = Node::Store { buffer: "T0", index: format!("{}, c", parts.element()), value: parts.own() };
+            serial("c", "4".into(), vec![texel])
+        }
+        _ => Node::Store { value: parts.value(target, &index), buffer: target, index },
+    });
     conditions.extend(base.guard.map(|guard| condition(guard, &parts.name, &parts.column)));
     if !conditions.is_empty() {
         body = vec![Node::If { conditions, body }];
@@ -51,6 +56,11 @@ pub(super) fn function(base: &Base) -> Function {
     }
     let count = if base.huge.is_some_and(|huge| !huge.is_iterated) { outer_rows(base) } else { parts.rows.clone() };
     let mut body = vec![axis(OUTER, base.outer, count, body)];
+    if base.value == Value::Texture {
+        let store = Node::Store { buffer: target, index: "r, q".into(), value: "T0[r, q, 1]".into() };
+        let columns = serial("q", base.inner.extent.to_string(), vec![store]);
+        body.push(serial("r", outer_rows(base), vec![columns]));
+    }
     if let (Some(extent), Some(_)) = (base.second, base.outer.kind.thread()) {
         let store = Node::Store { buffer: "D", index: "p".into(), value: parts.cast("p + k") };
         let var = "p".to_owned();
@@ -86,6 +96,11 @@ fn outer_rows(base: &Base) -> String {
 /// A loop. Loops over thread indices start at 0.
 fn axis(var: &str, axis: super::recipe::Axis, extent: String, body: Vec<Node>) -> Node {
     Node::For { var: var.into(), kind: axis.kind, min: first(axis), extent, body }
+}
+
+/// A serial loop from 0.
+fn serial(var: &str, extent: String, body: Vec<Node>) -> Node {
+    Node::For { var: var.into(), kind: Kind::Serial, min: 0, extent, body }
 }
 
 /// The first value of a loop's variable.
@@ -202,12 +217,17 @@ impl<'a> Parts<'a> {
         if self.base.integers { integer.to_owned() } else { format!("T.Cast(\"float32\", {integer})") }
     }
 
+    /// The iteration's own element of `A`.
+    fn own(&self) -> String {
+        format!("A[{}]", self.element())
+    }
+
     /// The stored value.
     fn value(&self, target: &str, index: &str) -> String {
         let (row, column, name) = (&self.row, &self.column, &self.name);
-        let own = format!("A[{}]", self.element());
+        let own = self.own();
         match self.base.value {
-            Value::Copy => own,
+            Value::Copy | Value::Texture => own,
             Value::Plus(by) => format!("{own} + {}", self.cast(&format!("{name} * {by}"))),
             Value::Divided(by) => {
                 let by = nonzero(by);
@@ -257,12 +277,18 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The declared view of `B`.
+    /// The declared view of `B`, and the texture.
     fn locals(&self) -> Vec<(String, String)> {
-        let View::Declared(row, column) = self.base.view else { return Vec::new() };
         let (rows, cols, dtype) = (&self.rows, self.base.inner.extent, self.dtype);
-        let form = format!("T.decl_buffer(({rows}, {cols}), \"{dtype}\", data=B.data, strides=[{row}, {column}])");
-        vec![("V".into(), form)]
+        let mut locals = Vec::new();
+        if let View::Declared(row, column) = self.base.view {
+            let form = format!("T.decl_buffer(({rows}, {cols}), \"{dtype}\", data=B.data, strides=[{row}, {column}])");
+            locals.push(("V".into(), form));
+        }
+        if self.base.value == Value::Texture {
+            locals.push(("T0".into(), format!("T.alloc_buffer(({rows}, {cols}, 4), \"{dtype}\", scope=\"texture\")")));
+        }
+        locals
     }
 }
 

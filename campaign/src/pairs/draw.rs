@@ -31,6 +31,8 @@ enum Theme {
     Requests,
     /// Elements that overlap.
     Overlap,
+    /// Textures that are written in part.
+    Textures,
     /// Sums of floats.
     Sums,
     /// Loops over thread indices with different extents.
@@ -51,8 +53,10 @@ pub(super) fn recipe(u: &mut Unstructured<'_>) -> Result<Recipe> {
         Theme::Scalars,
         Theme::Permuted,
         Theme::Premises,
+        Theme::Premises,
         Theme::Requests,
         Theme::Overlap,
+        Theme::Textures,
         Theme::Sums,
         Theme::Threads,
         Theme::Sizes,
@@ -214,6 +218,11 @@ fn shape_for(theme: Theme, base: &mut Base, u: &mut Unstructured<'_>) -> Result<
             base.inner.kind = *u.choose(&[Kind::Parallel, Kind::Vectorized, Kind::Serial])?;
             base.index = Index::Element;
         }
+        Theme::Textures => {
+            (base.value, base.rows, base.index) = (Value::Texture, Rows::Constant, Index::Element);
+            base.guard = Some(guard(u)?);
+            base.outer.kind = *u.choose(&[Kind::Block, Kind::Thread, Kind::Serial])?;
+        }
         Theme::Sums => {
             base.integers = u.ratio(1, 4)?;
             base.value = *u.choose(&[Value::Sum, Value::Accumulate])?;
@@ -238,7 +247,7 @@ fn shape_for(theme: Theme, base: &mut Base, u: &mut Unstructured<'_>) -> Result<
 /// The change that a theme is about.
 fn change_for(theme: Theme, base: &Base, u: &mut Unstructured<'_>) -> Result<Option<How>> {
     Ok(match theme {
-        Theme::Race | Theme::Equal => None,
+        Theme::Race | Theme::Equal | Theme::Textures => None,
         Theme::Scalars => Some(match u.int_in_range(0..=3u8)? {
             0 | 1 => How::AddGuard(Guard::Name(*u.choose(&COMPARISONS)?, u.int_in_range(-1..=1)?)),
             2 => How::DropGuard,

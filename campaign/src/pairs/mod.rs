@@ -31,7 +31,7 @@ use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 
 use self::nest::Function;
-use self::recipe::{Base, How, Premise, Recipe, Rows, Twist, View};
+use self::recipe::{Base, How, Premise, Recipe, Rows, Twist, Value, View};
 use crate::case::Case;
 use crate::config::Config;
 
@@ -151,6 +151,8 @@ fn class(recipe: &Recipe) -> &'static str {
     let base = &recipe.base;
     if base.premise.is_some() {
         "d"
+    } else if base.value == Value::Texture {
+        "e"
     } else if has(|how| matches!(how, How::Ask(_))) {
         "f"
     } else if has(|how| matches!(how, How::PermuteScalars)) {

@@ -188,6 +188,8 @@ pub enum Value {
     Accumulate,
     /// An element of `A` that was stored to `C` just before.
     Through,
+    /// An element of a texture, to which elements of `A` were stored by a nest before, under the guard.
+    Texture,
 }
 
 /// What states the number of rows, which is the extent of the outer loop.
