@@ -54,7 +54,8 @@ pub(super) fn function(base: &Base) -> Function {
     if let Some(value) = bound {
         body = vec![Node::Let { var: BOUND.into(), value, body }];
     }
-    let count = if base.huge.is_some_and(|huge| !huge.is_iterated) { outer_rows(base) } else { parts.rows.clone() };
+    let is_own = base.rows == Rows::Stated || base.huge.is_some_and(|huge| !huge.is_iterated);
+    let count = if is_own { outer_rows(base) } else { parts.rows.clone() };
     let mut body = vec![axis(OUTER, base.outer, count, body)];
     if base.value == Value::Texture {
         let store = Node::Store { buffer: target, index: "r, q".into(), value: "T0[r, q, 1]".into() };
@@ -82,7 +83,7 @@ fn symbols(base: &Base) -> Vec<&'static str> {
     if base.rows == Rows::Symbol {
         symbols.push("n");
     }
-    if base.premise == Some(Premise::Oversized) {
+    if base.premise == Some(Premise::Oversized) && base.rows != Rows::Symbol {
         symbols.push("h");
     }
     symbols
@@ -177,7 +178,7 @@ impl<'a> Parts<'a> {
             (Some(huge), _) => huge.rows.to_string(),
             (None, Rows::Constant) => outer_rows(base),
             (None, Rows::Symbol) => "n".into(),
-            (None, Rows::Scalar) => "k".into(),
+            (None, Rows::Scalar | Rows::Stated) => "k".into(),
         };
         let dtype = if base.integers { "int32" } else { "float32" };
         Self { base, dtype, row, column: since(INNER, first(base.inner)), name, rows }
@@ -258,7 +259,8 @@ impl<'a> Parts<'a> {
             params.push(Param::Buffer("D", format!("({},), \"{dtype}\"", extent + 4)));
         }
         if base.premise == Some(Premise::Oversized) {
-            params.push(Param::Buffer("H", "(h, 2147483647), \"float32\"".into()));
+            let rows = if base.rows == Rows::Symbol { "n" } else { "h" };
+            params.push(Param::Buffer("H", format!("({rows}, 2147483647), \"float32\"")));
         }
         params
     }

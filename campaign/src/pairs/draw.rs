@@ -138,7 +138,8 @@ fn mistake(u: &mut Unstructured<'_>) -> Result<How> {
 fn guard(u: &mut Unstructured<'_>) -> Result<Guard> {
     let number = u.int_in_range(-2..=4)?;
     Ok(match u.int_in_range(0..=4u8)? {
-        0..=2 => Guard::Name(*u.choose(&COMPARISONS)?, number.min(2)),
+        0 => Guard::Name(*u.choose(&COMPARISONS)?, 400 * number + 77),
+        1 | 2 => Guard::Name(*u.choose(&COMPARISONS)?, number.min(2)),
         3 => Guard::Below(number),
         _ => Guard::Quotient(u.int_in_range(-3..=3)?, number),
     })
@@ -194,10 +195,14 @@ fn shape_for(theme: Theme, base: &mut Base, u: &mut Unstructured<'_>) -> Result<
             base.name = Name::Second;
         }
         Theme::Permuted => {
-            base.rows = if u.arbitrary()? { Rows::Scalar } else { Rows::Constant };
+            base.rows = *u.choose(&[Rows::Scalar, Rows::Constant, Rows::Stated, Rows::Stated])?;
             base.value = *u.choose(&[Value::Difference, Value::Copy])?;
-            base.name = Name::Scalar;
-            base.outer.extent = 3;
+            (base.name, base.outer.extent) = (Name::Scalar, 3);
+            if base.rows == Rows::Stated {
+                // Nothing but the shapes mentions the scalars.
+                (base.value, base.name, base.outer.extent) = (Value::Copy, Name::Outer, 1);
+                base.view = View::SymbolicShape;
+            }
         }
         Theme::Premises => {
             base.premise = Some(match u.int_in_range(0..=3u8)? {

@@ -160,7 +160,7 @@ fn class(recipe: &Recipe) -> &'static str {
     } else if has(|how| matches!(how, How::RegroupFloats | How::Backwards)) {
         "h"
     } else if matches!(base.view, View::SymbolicOffset | View::SymbolicShape | View::SymbolicStride)
-        || base.rows == Rows::Scalar
+        || matches!(base.rows, Rows::Scalar | Rows::Stated)
     {
         "b"
     } else if matches!(base.view, View::Strides(..) | View::Declared(..)) {

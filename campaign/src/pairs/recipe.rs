@@ -203,6 +203,8 @@ pub enum Rows {
     Symbol,
     /// The first scalar parameter.
     Scalar,
+    /// The first scalar parameter, but the outer loop has its own extent.
+    Stated,
 }
 
 impl Rows {

@@ -2,7 +2,7 @@
 
 use tilewright_compiler::harness::inputs::Numbers;
 use tilewright_interp::{Argument, Arguments, Config, Observers, Order, RunError, Tensor, Trap, TrapKind, run};
-use tilewright_ir::{Bindings, PrimFunc, Scalar, Var, validate};
+use tilewright_ir::{Bindings, Expr, PrimFunc, Scalar, Var, validate};
 
 use crate::chain::differences;
 use crate::inputs::extents;
@@ -30,11 +30,12 @@ pub(super) struct Observed {
 /// Runs both programs with several choices of scalars, extents and elements.
 pub(super) fn observe(before: &PrimFunc, after: &PrimFunc, seed: u64) -> Observed {
     let mut observed = Observed::default();
+    let constants = constants([before, after]);
     for number in 0..RUNS {
         let mut numbers = Numbers::new(seed, number);
         let is_defined = number % 2 == 0;
-        let values = Choice::draw(before, &mut numbers);
-        let Some(params) = values.params(before, is_defined, &mut numbers) else { continue };
+        let values = Choice::draw(before, &constants, &mut numbers);
+        let Some(params) = values.params(before, is_defined, &constants, &mut numbers) else { continue };
         let runs = [before, after].map(|func| values.run(func, &params));
         for (traps, ran) in observed.traps.iter_mut().zip(&runs) {
             if let Err(RunError::Trap(trap)) = ran
@@ -74,8 +75,8 @@ struct Choice {
 
 impl Choice {
     /// Draws scalars of any sign and extents from 1 to 4.
-    fn draw(func: &PrimFunc, numbers: &mut Numbers) -> Self {
-        let scalars = func.params.iter().map(|_| integer(numbers)).collect();
+    fn draw(func: &PrimFunc, constants: &[i128], numbers: &mut Numbers) -> Self {
+        let scalars = func.params.iter().map(|_| integer(constants, numbers)).collect();
         let mut extent = |var: Var| (var.name().to_owned(), i128::from(numbers.next() % 4) + 1);
         Self { scalars, symbols: func.extents().into_iter().map(&mut extent).collect() }
     }
@@ -90,7 +91,13 @@ impl Choice {
     }
 
     /// The arguments; `None` if there are no such tensors.
-    fn params(&self, func: &PrimFunc, is_defined: bool, numbers: &mut Numbers) -> Option<Vec<Argument>> {
+    fn params(
+        &self,
+        func: &PrimFunc,
+        is_defined: bool,
+        constants: &[i128],
+        numbers: &mut Numbers,
+    ) -> Option<Vec<Argument>> {
         let mut known = self.symbols(func);
         known.extend(func.params.iter().cloned().zip(self.scalars.iter().copied()));
         let written = crate::inputs::written(func);
@@ -107,7 +114,7 @@ impl Choice {
             } else if buffer.dtype.scalar.is_float() {
                 numbers.tensor(buffer.dtype, &shape).ok()?
             } else {
-                Tensor::from_fn(buffer.dtype, &shape, |_| Scalar::Int(integer(numbers))).ok()?
+                Tensor::from_fn(buffer.dtype, &shape, |_| Scalar::Int(integer(constants, numbers))).ok()?
             };
             Some(Argument::Tensor(tensor))
         };
@@ -134,8 +141,31 @@ impl Choice {
     }
 }
 
-/// A small integer of any sign.
-fn integer(numbers: &mut Numbers) -> i128 {
-    let at = usize::try_from(numbers.next() % INTEGERS.len() as u64).unwrap_or(0);
-    INTEGERS[at]
+/// The integers that programs mention: a guard may ask for one of them.
+fn constants(funcs: [&PrimFunc; 2]) -> Vec<i128> {
+    let mut found = Vec::new();
+    for func in funcs {
+        func.body.walk(&mut |stmt| {
+            stmt.exprs().for_each(|expr| {
+                expr.walk(&mut |part| {
+                    if let Expr::Int { value, .. } = part
+                        && value.abs() < i128::from(i32::MAX)
+                        && !found.contains(value)
+                    {
+                        found.push(*value);
+                    }
+                });
+            });
+        });
+    }
+    found
+}
+
+/// An integer of any sign: a small one, or, once in four times, one that the programs mention.
+fn integer(constants: &[i128], numbers: &mut Numbers) -> i128 {
+    let choice = usize::try_from(numbers.next() >> 32).unwrap_or(0);
+    match constants {
+        [_, ..] if choice % 4 == 0 => constants[choice / 4 % constants.len()],
+        _ => INTEGERS[choice / 4 % INTEGERS.len()],
+    }
 }
