@@ -14,7 +14,7 @@ const REQUESTS: [Request; 4] = [Request::Transposed, Request::Blocked, Request::
 
 /// Numbers of rows around the limits of types, of allocations and of images.
 const SIZES: [i64; 9] =
-    [16_383, 16_384, 16_385, 1 << 24, (1 << 31) - (1 << 16), (1 << 31) - 1, 1 << 31, (1 << 31) + 5, 1 << 33];
+    [16_383, 16_384, 16_385, 1 << 20, (1 << 31) - (1 << 16), (1 << 31) - 1, 1 << 31, (1 << 31) + 5, 1 << 33];
 
 /// What a pair is about.
 #[derive(Clone, Copy, Debug)]

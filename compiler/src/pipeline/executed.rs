@@ -25,6 +25,9 @@ const MAX_ITERATIONS: u64 = 1 << 22;
 /// The most bytes of memory of one run.
 const MAX_BYTES: u64 = 1 << 28;
 
+/// The most bytes of one parameter: no run has the iterations to visit more elements.
+const MAX_PARAM_BYTES: u64 = 1 << 24;
+
 /// Values for the symbolic integers, by their position. The first choice leaves them to the harness, which gives values that
 /// differ from each other and that the assertions of the program allow.
 const EXTENTS: [&[i128]; 5] = [&[], &[1], &[2, 3, 5, 4], &[5, 4, 3, 2], &[17, 1, 3, 2]];
@@ -97,7 +100,7 @@ fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>)
     )
 }
 
-/// Whether a parameter has more than [`MAX_BYTES`] bytes, even if its symbolic extents are 1. Inputs are made before the
+/// Whether a parameter has more than [`MAX_PARAM_BYTES`] bytes, even if its symbolic extents are 1. Inputs are made before the
 /// interpreter can refuse them.
 fn is_too_large(program: StageProgram<'_>) -> bool {
     let bytes = |buffer: &Buffer| {
@@ -105,7 +108,7 @@ fn is_too_large(program: StageProgram<'_>) -> bool {
         constant.try_fold(i128::from(buffer.dtype.bytes()), |count, extent| count.checked_mul(extent))
     };
     program.params().iter().any(|param| match param {
-        Param::Buffer(buffer) => bytes(buffer).is_none_or(|bytes| bytes > i128::from(MAX_BYTES)),
+        Param::Buffer(buffer) => bytes(buffer).is_none_or(|bytes| bytes > i128::from(MAX_PARAM_BYTES)),
         Param::Scalar(_) => false,
     })
 }
