@@ -1,5 +1,5 @@
-//! Writes generated pairs of programs as files, with what is true of them, for another version of the judge to decide:
-//! `write_pairs FOLDER COUNT SEED`. The current judge decides them, too.
+//! Writes generated pairs of programs as files, with what is true of them, for another version of the judge to decide.
+//! `write_pairs FOLDER COUNT SEED`; the current judge decides them, too.
 //!
 //! ```text
 //! FOLDER/17/before.py, after.py   the programs

@@ -26,6 +26,7 @@ mod nest;
 pub mod recipe;
 mod rewrite;
 mod simpler;
+pub mod twist;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
