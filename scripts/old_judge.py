@@ -51,7 +51,7 @@ def wrong_verdicts(binary, folder):
     report = ask(binary, ["validate", str(before), str(after)])
     if report and "functions" in report:
         decided, found = True, obligations(report)
-        refuted = any(one["obligation"] == "simulation" and one["verdict"] == "refuted" for one in found)
+        refuted = any(one["obligation"] in ("simulation", "iteration") and one["verdict"] == "refuted" for one in found)
         if truth["pair"] == "different" and are_proved(found):
             wrong.append((truth["class"], "proved, and different"))
         if truth["pair"] == "equal" and refuted:
