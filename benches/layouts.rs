@@ -34,7 +34,7 @@ fn array(text: &str) -> ArrayShape {
 
 /// Decides everything; all has to be proved.
 fn prove(array: &ArrayShape) {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let (layout, tiling) = (array.layout_or_default(), array.symbolic_tiling().unwrap());
     let (tiled, flat) = (tiling.to_tiled_map().unwrap(), tiling.to_flat_map().unwrap());
     let inverse = layouts::inverse(&layout, &tiling).unwrap();

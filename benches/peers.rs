@@ -71,7 +71,7 @@ fn flatten(func: &PrimFunc) -> Value {
     let pass = pass_by_name("flatten_buffer").unwrap();
     let prove = || {
         let rewritten = (pass.run)(func).unwrap();
-        let judge = Judge::new(Config { threads: 1, ..Config::default() }).unwrap();
+        let judge = Judge::new(Config { threads: 1, ..Config::default() }, tilewright_search::strategies()).unwrap();
         let reports = judge.check_pass(func, &rewritten.func, &rewritten.evidence);
         assert!(reports.iter().all(|report| report.verdict.is_proved()), "flattening is not proved");
         judge.solver_time().as_secs_f64() * 1e6

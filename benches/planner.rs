@@ -48,7 +48,7 @@ fn proof(criterion: &mut Criterion) {
     group.sampling_mode(SamplingMode::Flat);
     group.sample_size(10).warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
     let graph = network(10_000).unwrap().graph;
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     for (name, strategy) in [("compatible", Strategy::Compatible), ("best", Strategy::Best)] {
         let plan = plan(&graph, strategy).unwrap();
         group.bench_function(name, |bencher| {

@@ -66,7 +66,7 @@ fn cases() -> Vec<Case> {
 
 /// Proves everything; the time that Z3 took of it.
 fn prove(case: &Case) -> Duration {
-    let judge = Judge::new(Config { threads: 1, ..Config::default() }).unwrap();
+    let judge = Judge::new(Config { threads: 1, ..Config::default() }, tilewright_search::strategies()).unwrap();
     let Lowered { definition, func, evidence, .. } = &case.lowered;
     let mut reports = judge.check_definition(definition);
     reports.extend(judge.check_lowering(definition, func, evidence));
@@ -109,7 +109,7 @@ fn certificate(case: &Claimed) -> Option<DigitCertificate> {
 
 /// Decides everything of a map; the reports, and the time that Z3 took.
 fn decide(case: &Claimed) -> (Vec<Report>, Duration) {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let mut claim = claim(case);
     let digits = certificate(case);
     if let Some(digits) = &digits {
@@ -171,7 +171,7 @@ fn tiers(criterion: &mut Criterion) {
     group.bench_function("digits: instances confirmed by z3", |bencher| {
         bencher.iter(|| {
             for checked in &shown {
-                assert!(checked.is_confirmed(&Judge::new(Config::default()).unwrap()));
+                assert!(checked.is_confirmed(&Judge::new(Config::default(), tilewright_search::strategies()).unwrap()));
             }
         });
     });

@@ -48,7 +48,7 @@ pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
     let lowered = schedule.lower(&[a.into(), b.into(), c.into()], "matmul").map_err(|faults| first(&faults))?;
     write!(out, "{}", tilewright_script::print_func(&lowered.func))?;
-    let judge = Judge::new(Config::default())?;
+    let judge = Judge::new(Config::default(), tilewright_search::strategies())?;
     let mut reports = judge.check_definition(&lowered.definition);
     reports.extend(judge.check_lowering(&lowered.definition, &lowered.func, &lowered.evidence));
     let proved = reports.iter().filter(|report| report.verdict.is_proved()).count();

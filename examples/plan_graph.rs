@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Writes where each tensor lies, and the verdicts on that plan and on one in which two tensors overlap.
 pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let judge = Judge::new(Config::default())?;
+    let judge = Judge::new(Config::default(), tilewright_search::strategies())?;
     let graph = tilewright::graph::read(GRAPH).map_err(first)?.graph.graph;
     let limits = TextureLimits::PROMISED;
     let mut plan = planner::plan_within(&graph, Strategy::Best, limits).map_err(|fault| fault.to_string())?;

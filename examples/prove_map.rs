@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Writes the verdict on each obligation of two maps.
 pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     // The judge owns a Z3 context for each thread; one judge answers any number of questions.
-    let judge = Judge::new(Config::default())?;
+    let judge = Judge::new(Config::default(), tilewright_search::strategies())?;
     // `n` and `c` are extents that are not known: what is proved holds for all of them.
     prove(&judge, "lambda n, h, w, c: [n, c // 4, h, w, c % 4]", "n, 7, 9, c", out)?;
     prove(&judge, "lambda i, j: [i * 2 + j]", "3, 4", out)

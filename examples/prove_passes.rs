@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Writes how many obligations of each step are proved, and the program after the last one.
 pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let judge = Judge::new(Config::default())?;
+    let judge = Judge::new(Config::default(), tilewright_search::strategies())?;
     let read = pipeline::read(PROGRAM, None).map_err(first)?;
     let [program] = read.programs.as_slice() else { return Err("the text holds one function".into()) };
 

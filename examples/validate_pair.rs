@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Writes the verdict on the pair, and on a pair in which the second function reverses each tile.
 pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let judge = Judge::new(Config::default())?;
+    let judge = Judge::new(Config::default(), tilewright_search::strategies())?;
     let wrong = AFTER.replace("j % 4]", "3 - j % 4]");
     for after in [AFTER, &wrong] {
         let (before, after) = (function(BEFORE)?, function(after)?);

@@ -117,7 +117,7 @@ fn judged(judge: &Judge, case: &Generated, counts: &mut Counts) {
         *counts.entry((obligation, word)).or_default() += 1;
         let truth = truths[obligation];
         match &report.verdict {
-            Verdict::Proved => assert!(truth, "{}", of()),
+            Verdict::Proved(_) => assert!(truth, "{}", of()),
             Verdict::Refuted(found) => {
                 assert!(!truth, "{}", of());
                 assert!(!found.text.is_empty(), "{}", of());
@@ -137,7 +137,7 @@ fn judged(judge: &Judge, case: &Generated, counts: &mut Counts) {
 }
 
 fn all(cases: &[(Vec<i64>, Vec<Op>)], with_mistakes: bool) -> Counts {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let one = |(shape, ops): &(Vec<i64>, Vec<Op>)| {
         let mut counts = Counts::new();
         let case = generated(shape, ops);

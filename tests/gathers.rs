@@ -19,7 +19,7 @@ fn open(reports: &[Report]) -> Vec<String> {
 }
 
 fn of_program(head: &str, body: &str) -> Vec<String> {
-    open(&Judge::new(Config::default()).unwrap().check_program(&read(head, body)))
+    open(&Judge::new(Config::default(), tilewright_search::strategies()).unwrap().check_program(&read(head, body)))
 }
 
 /// Each buffer of the first program is the one of the second with its name.
@@ -34,7 +34,9 @@ fn of_pair(head: &str, before: &str, after: &str) -> Vec<String> {
     };
     let buffers = before.buffers().into_iter().filter_map(claim).collect();
     let evidence = Evidence { pass: "test".into(), buffers, ..Evidence::default() };
-    open(&Judge::new(Config::default()).unwrap().check_pass(&before, &after, &evidence))
+    open(
+        &Judge::new(Config::default(), tilewright_search::strategies()).unwrap().check_pass(&before, &after, &evidence),
+    )
 }
 
 /// What is the same program is proved, and each twin is not.
@@ -90,7 +92,7 @@ fn a_gather_goes_through_every_pass_with_new_layouts() {
     for i, j in T.grid(5, 3):
         B[i, j] = A[i, T.floormod(I[i, j], 7)] * A[T.floormod(I[4 - i, j], 5), j]";
     let mut func = read(GATHER, body);
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let mut n_passes = 0;
     for name in DEFAULT_PIPELINE {
         let pass = pass_by_name(name).unwrap();
@@ -137,7 +139,7 @@ fn mixed_bits_are_tried_where_there_are_few_iterations() {
     let swizzled = |extent: i64| {
         let head = format!("B: T.Buffer(({extent},), \"float32\")");
         let body = "for i, j in T.grid(5, 32):\n        B[i * 32 + (j ^ (i >> 1 | i << 2))] = T.float32(1)";
-        Judge::new(Config::default()).unwrap().check_program(&read(&head, body))
+        Judge::new(Config::default(), tilewright_search::strategies()).unwrap().check_program(&read(&head, body))
     };
     let right = swizzled(160);
     assert_eq!(open(&right), Vec::<String>::new());

@@ -15,7 +15,7 @@ fn func(signature: &str, body: &str) -> PrimFunc {
 }
 
 fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
+    Judge::new(Config::default(), tilewright_search::strategies()).unwrap()
 }
 
 /// The reports about a pair of functions.

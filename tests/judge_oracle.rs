@@ -102,7 +102,7 @@ fn against_enumeration(
 
 #[test]
 fn verdicts_on_constant_maps_are_those_of_enumeration() {
-    let (judge, count) = (Judge::new(Config::default()).unwrap(), Count::default());
+    let (judge, count) = (Judge::new(Config::default(), tilewright_search::strategies()).unwrap(), Count::default());
     on_seeds(300, |seed| {
         let mut random = Random(seed);
         let mut extents = vec![2, 3, 5, 7, 9];
@@ -117,7 +117,7 @@ fn verdicts_on_constant_maps_are_those_of_enumeration() {
 #[test]
 fn what_is_proved_of_a_symbolic_map_holds_for_small_extents() {
     let budget = Config { timeout: std::time::Duration::from_millis(500), rlimit: 500_000, ..Config::default() };
-    let (judge, count) = (Judge::new(budget).unwrap(), Count::default());
+    let (judge, count) = (Judge::new(budget, tilewright_search::strategies()).unwrap(), Count::default());
     on_seeds(100, |seed| {
         let mut random = Random(seed);
         let symbols: Vec<Var> = ["n", "m"].map(Var::index)[..=random.below(2)].to_vec();
@@ -227,7 +227,7 @@ fn lied(random: &mut Random, evidence: &Evidence) -> Evidence {
 
 #[test]
 fn what_is_proved_of_a_pass_is_what_the_interpreter_sees() {
-    let (judge, count) = (Judge::new(Config::default()).unwrap(), Count::default());
+    let (judge, count) = (Judge::new(Config::default(), tilewright_search::strategies()).unwrap(), Count::default());
     on_seeds(100, |seed| {
         let mut random = Random(seed);
         let mut func = program(&mut random);
@@ -312,7 +312,7 @@ fn computes(lowered: &Lowered, func: &PrimFunc) -> bool {
 
 #[test]
 fn what_is_proved_of_a_lowering_is_what_the_interpreter_sees() {
-    let (judge, count) = (Judge::new(Config::default()).unwrap(), Count::default());
+    let (judge, count) = (Judge::new(Config::default(), tilewright_search::strategies()).unwrap(), Count::default());
     on_seeds(80, |seed| {
         let mut random = Random(seed);
         let text = source(&mut random);

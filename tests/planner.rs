@@ -30,7 +30,7 @@ fn measured(graph: &NamedGraph, plan: &MemoryPlan) -> Figures {
 
 #[test]
 fn every_plan_of_a_thousand_graphs_is_proved_and_none_is_worse_than_the_one_before() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let mut better = 0;
     for seed in 0..GRAPHS {
         let graph = graphs::random(seed);
@@ -103,7 +103,7 @@ fn broken(random: &mut Random, graph: &NamedGraph, plan: &MemoryPlan) -> Option<
 
 #[test]
 fn a_plan_with_one_thing_changed_is_refuted() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let mut found = std::collections::BTreeMap::new();
     for seed in 0..GRAPHS {
         let mut random = Random::new(seed);
@@ -139,7 +139,7 @@ fn ten_thousand_tensors_are_planned_and_proved_quickly() {
     let planned = began.elapsed();
     // A second with optimisation; tests run without, and beside each other.
     assert!(planned < Duration::from_secs(20), "{planned:?}");
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let began = Instant::now();
     proves(&judge, &graph, &plan, "network");
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
@@ -186,7 +186,7 @@ fn textures_above_the_limits_are_refused_and_no_pool_is_above_them() {
         graph.output(tensor);
     }
     let graph = graph.finish().unwrap();
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let limits = TextureLimits { width: 11, height: 7 };
     for strategy in STRATEGIES {
         let plan = plan_within(&graph.graph, strategy, limits).unwrap();

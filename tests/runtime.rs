@@ -23,7 +23,7 @@ fn text(name: &str) -> String {
 fn functions() -> &'static Module {
     static MODULE: OnceLock<Module> = OnceLock::new();
     MODULE.get_or_init(|| {
-        let judge = Judge::new(Config::default()).unwrap();
+        let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
         let funcs = tilewright_script::read_module(&text("block.py")).unwrap().funcs;
         let lower = |func| {
             let program = Program { func, definition: None };
@@ -59,7 +59,7 @@ fn run(graph: &NamedGraph, plan: &MemoryPlan) -> Result<GraphRun, GraphFault> {
 }
 
 fn judged(graph: &NamedGraph, plan: &MemoryPlan) -> Vec<Report> {
-    Judge::new(Config::default()).unwrap().check_plan(&graph.graph, plan)
+    Judge::new(Config::default(), tilewright_search::strategies()).unwrap().check_plan(&graph.graph, plan)
 }
 
 fn at(graph: &NamedGraph, name: &str) -> usize {
@@ -158,7 +158,7 @@ fn runs(graph: &NamedGraph, module: &Module, session: &Session) -> GraphRun {
 fn a_step_of_several_kernels_has_scratch_textures_of_its_own() {
     let path = format!("{}/examples/addone.py", env!("CARGO_MANIFEST_DIR"));
     let read = pipeline::read(&std::fs::read_to_string(path).unwrap(), None).unwrap();
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let lowering = pipeline::lower(&read.programs[0], &judge, false, &mut |_, _| {}).unwrap();
     let func = lowering.last().clone();
     let name = func.name.clone();
@@ -177,7 +177,7 @@ fn a_function_with_symbolic_extents_runs_in_several_shapes() {
         Y = T.match_buffer(y, (m, n), \"float32\")\n    for i in range(m):\n        for j in range(n):\n            \
         Y[i, j] = X[i, j] * T.float32(2)\n";
     let func = tilewright_script::read_module(text).unwrap().funcs.remove(0);
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let lowering = pipeline::lower(&Program { func, definition: None }, &judge, false, &mut |_, _| {}).unwrap();
     let module = Module { funcs: vec![lowering.last().clone()] };
     let (graph, module) = chain(module, &[("double", &[3, 5]), ("double", &[7, 2])]);

@@ -16,7 +16,7 @@ fn lowered(file: &str) -> Vec<Lowered> {
 }
 
 fn prove(file: &str) {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     for lowered in lowered(file) {
         let mut reports: Vec<Report> = judge.check_definition(&lowered.definition);
         reports.extend(judge.check_lowering(&lowered.definition, &lowered.func, &lowered.evidence));

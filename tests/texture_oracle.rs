@@ -24,7 +24,7 @@ fn read(head: &str, body: &str) -> PrimFunc {
 }
 
 fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
+    Judge::new(Config::default(), tilewright_search::strategies()).unwrap()
 }
 
 fn open(reports: &[Report]) -> Vec<String> {
@@ -421,7 +421,7 @@ fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
         let reports = judge.check_pass(&func, &after, &evidence);
         let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone())).unwrap();
         count.add(match (same, &worst) {
-            (true, Verdict::Proved) => "right, proved",
+            (true, Verdict::Proved(_)) => "right, proved",
             (true, Verdict::Refuted(_)) => "right, refuted",
             (true, _) => "right, open",
             (false, Verdict::Refuted(_)) => "wrong, refuted",

@@ -62,14 +62,16 @@ pub(crate) fn measure(text: &str, shape: &str) -> Value {
     let checked = digits.as_ref().and_then(|digits| check(&claim, digits).ok());
     let confirmation_us = checked.as_ref().map(|checked| {
         median(|| {
-            let judge = Judge::new(Config::default()).unwrap();
+            let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
             assert!(black_box(checked.is_confirmed(&judge)), "{text}: Z3 does not confirm the instances");
         })
     });
     let certificate_us = median(|| drop(black_box(find(&map).map(|claimed| shown(&claimed)))));
-    let judge_us = median(|| drop(black_box(Judge::new(Config::default()))));
-    let whole_us = median(|| drop(black_box(Judge::new(Config::default()).unwrap().check_map(claim))));
-    let reports = Judge::new(Config::default()).unwrap().check_map(claim);
+    let judge_us = median(|| drop(black_box(Judge::new(Config::default(), tilewright_search::strategies()))));
+    let whole_us = median(|| {
+        drop(black_box(Judge::new(Config::default(), tilewright_search::strategies()).unwrap().check_map(claim)));
+    });
+    let reports = Judge::new(Config::default(), tilewright_search::strategies()).unwrap().check_map(claim);
     let verdicts: Vec<_> = reports
         .iter()
         .map(|report| json!([report.obligation.id(), report.verdict.word(), report.method.to_string(), report.ms]))

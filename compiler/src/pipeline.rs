@@ -65,7 +65,7 @@ impl Options {
     /// # Errors
     /// No usable solver was found.
     pub fn judge(&self) -> Result<Judge, tilewright_verify::solver::SolverError> {
-        let judge = Judge::new(self.judge_config())?;
+        let judge = Judge::new(self.judge_config(), tilewright_search::strategies())?;
         Ok(if self.record { judge.recording() } else { judge })
     }
 

@@ -92,7 +92,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 /// The solver is missing or too old.
 pub(super) fn judge(global: &Global) -> Result<Judge, Failure> {
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
-    Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))
+    Judge::new(options.judge_config(), tilewright_search::strategies())
+        .map_err(|error| Failure::Internal(error.to_string()))
 }
 
 /// The exit status of a report: internal if any obligation met a fault of the program, else that of the summary.
@@ -107,7 +108,7 @@ pub(super) fn status(reports: &[Report], summary: Summary, global: &Global) -> E
 fn answer(request: &Request, judge: &Judge) -> BitcastReport {
     let report = slots::with_elements_of_a(judge.check_bitcast(&request.claim()), request);
     let legal = match report.verdict {
-        Verdict::Proved => Some(true),
+        Verdict::Proved(_) => Some(true),
         Verdict::Refuted(_) => Some(false),
         Verdict::Unknown(_) | Verdict::Vacuous(_) | Verdict::Skipped(_) => None,
     };

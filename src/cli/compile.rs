@@ -80,7 +80,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     printer.diagnostics(&input.source, &programs.warnings);
     let options = super::pipeline_options(global, &super::options::Shapes::default(), input.function.clone());
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
-    let judge = Judge::new(options.judge_config()).map_err(|error| internal(&error))?.recording();
+    let judge = Judge::new(options.judge_config(), tilewright_search::strategies())
+        .map_err(|error| internal(&error))?
+        .recording();
     let mut outcome = CheckOutcome::new(options.setting(super::solver()?));
     let kernels = codegen::Options { checked: args.checked, placed: false };
     let mut outputs = Vec::new();

@@ -88,7 +88,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 
 fn judge(global: &Global) -> Result<Judge, Failure> {
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
-    Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))
+    Judge::new(options.judge_config(), tilewright_search::strategies())
+        .map_err(|error| Failure::Internal(error.to_string()))
 }
 
 /// A map is a lambda, also one in a call, `T.index_map(lambda ...)`, or the name of a format on a shape. No layout has that

@@ -11,6 +11,7 @@
 pub mod batch;
 pub mod bitcast;
 mod bitcast_slots;
+mod bug;
 pub mod certificate;
 pub mod check;
 pub mod compile;
@@ -47,6 +48,7 @@ mod version;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -110,14 +112,27 @@ const STACK_BYTES: usize = 64 << 20;
 /// Stack of each thread that proves, in bytes. They see single goals: the deepest expression touches 0.4 MiB of it.
 const WORKER_STACK_BYTES: usize = 8 << 20;
 
-/// Runs the command line of the process, on a thread with a large stack. A panic gives [`ExitStatus::Internal`].
+/// Runs the command line of the process, on a thread with a large stack. A panic gives [`ExitStatus::Internal`], for which a
+/// file for a bug report is written.
 pub fn main() -> ExitStatus {
     #[cfg(unix)]
     block_file_size_signal();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let thread = std::thread::Builder::new().name("tilewright".into()).stack_size(STACK_BYTES);
-    let guarded = move || catch_unwind(AssertUnwindSafe(|| run(&arguments))).unwrap_or(ExitStatus::Internal);
-    thread.spawn(guarded).ok().and_then(|running| running.join().ok()).unwrap_or(ExitStatus::Internal)
+    let given = arguments.clone();
+    let guarded = move || catch_unwind(AssertUnwindSafe(|| run(&given))).unwrap_or(ExitStatus::Internal);
+    let status = thread.spawn(guarded).ok().and_then(|running| running.join().ok()).unwrap_or(ExitStatus::Internal);
+    if status == ExitStatus::Internal
+        && let Some(path) = bug::report(&arguments, Path::new("."))
+    {
+        // Nobody reads standard error where this fails.
+        let _ = writeln!(
+            io::stderr(),
+            "this is a fault of tilewright or of the machine: `{}` has what is needed to see it again; please send it in",
+            path.display()
+        );
+    }
+    status
 }
 
 /// Blocks SIGXFSZ in this thread and in those that it starts. A write beyond the limit on the size of files then fails, and

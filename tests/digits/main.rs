@@ -29,7 +29,7 @@ fn shown(case: &Case, certificate: &DigitCertificate) -> Vec<&'static str> {
 
 fn reports(case: &Case) -> Vec<Report> {
     let certificate = certificate(case);
-    Judge::new(Config::default()).unwrap().check_map(case.claim().digits(&certificate))
+    Judge::new(Config::default(), tilewright_search::strategies()).unwrap().check_map(case.claim().digits(&certificate))
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn true_maps_are_proved_by_digits() {
             }
         };
         eprintln!("  {} instances", checked.instances().count());
-        let judge = Judge::new(Config::default()).unwrap();
+        let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
         for report in judge.check_map(case.claim().digits(&certificate)) {
             eprintln!("  {:14} {:8.2} ms  {} [{}]", report.obligation, report.ms, report.verdict, report.method);
             let why = checked.shows(report.obligation);

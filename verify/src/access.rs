@@ -8,13 +8,14 @@ use tilewright_ir::{
 
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
+use crate::door::All;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Place, Report, Side, decide, never_reached, on_the_way, unsupported, vacuity};
+use crate::judge::{Decision, Judge, Place, Report, Side, decide, on_the_way, unreached, unsupported, vacuity};
 use crate::map::{assume_addressable, fits, subterms};
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::path::{Path, Site, Step, premises, sites};
-use crate::prove::Prover;
+use crate::question::Question;
 use crate::term::{Assignment, Value};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -25,7 +26,7 @@ const TRIED: usize = 200;
 /// What holds everywhere in a program: extents are positive, buffers are not too large.
 pub(crate) struct Base<'j> {
     judge: &'j Judge,
-    prover: Prover<'j>,
+    question: Question,
     names: Names,
     /// The path to the body of the program.
     start: Path,
@@ -36,17 +37,17 @@ pub(crate) struct Base<'j> {
 impl<'j> Base<'j> {
     pub(crate) fn new(judge: &'j Judge, func: &PrimFunc, buffers: &[Buffer]) -> Self {
         let mut names = Names::default();
-        let mut prover = judge.prover(&mut names, &func.extents());
+        let mut question = judge.question(&mut names, &func.extents());
         // Buffers of one shape have one premise, which is no stronger said twice.
         let mut shapes: Vec<Vec<Expr>> = Vec::new();
         for buffer in buffers {
             let is_symbolic = buffer.shape.iter().any(|extent| extent.as_const_int().is_none());
             if is_symbolic && !shapes.contains(&buffer.shape) {
                 shapes.push(buffer.shape.clone());
-                assume_addressable(&mut prover, &mut names, &buffer.shape);
+                assume_addressable(&mut question, &mut names, &buffer.shape);
             }
         }
-        Self { judge, prover, names, start: unconditional(func), shapes }
+        Self { judge, question, names, start: unconditional(func), shapes }
     }
 
     /// Whether the premises about sizes hold for these values.
@@ -65,9 +66,9 @@ impl<'j> Base<'j> {
         if self.start.is_reached_where(|bindings| self.admits(bindings)) {
             return reports;
         }
-        let (mut prover, mut names) = (self.prover.fork(), self.names.clone());
-        self.start.assume(&mut prover, &mut names);
-        let Some(open) = vacuity(&prover) else { return reports };
+        let (mut question, mut names) = (self.question.fork(), self.names.clone());
+        self.start.assume(&mut question, &mut names);
+        let Some(open) = vacuity(&question) else { return reports };
         for report in reports.iter_mut().filter(|report| report.verdict.is_proved()) {
             (report.verdict, report.method) = open.clone();
             report.proof.clear();
@@ -77,16 +78,16 @@ impl<'j> Base<'j> {
 
     /// The same at the end of a path; a decision if nothing ever gets there.
     #[allow(clippy::result_large_err, reason = "a decision is the common case, and is not propagated")]
-    pub(crate) fn at(&self, path: &Path) -> Result<(Prover<'j>, Names), Decision> {
-        let (mut prover, mut names) = (self.prover.fork(), self.names.clone());
-        path.assume(&mut prover, &mut names);
+    pub(crate) fn at(&self, path: &Path) -> Result<(Question, Names), Decision> {
+        let (mut question, mut names) = (self.question.fork(), self.names.clone());
+        path.assume(&mut question, &mut names);
         if !path.is_reached_where(|bindings| self.admits(bindings))
-            && let Some(vacuous) = vacuity(&prover)
+            && let Some(vacuous) = unreached(&question)
         {
-            return Err(never_reached(vacuous));
+            return Err(vacuous);
         }
         names.next_statement();
-        Ok((prover, names))
+        Ok((question, names))
     }
 }
 
@@ -355,25 +356,23 @@ pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
 /// The same by the facts about the way to it.
 fn bounds_proved(judge: &Judge, access: &Access) -> Decision {
     let mut names = Names::default();
-    let mut prover = judge.prover(&mut names, &access.path.symbols);
-    access.path.assume(&mut prover, &mut names);
+    let mut question = judge.question(&mut names, &access.path.symbols);
+    access.path.assume(&mut question, &mut names);
     if !access.path.is_reached()
-        && let Some(vacuous) = vacuity(&prover)
+        && let Some(unreached) = unreached(&question)
     {
-        return never_reached(vacuous);
+        return unreached;
     }
     names.next_statement();
-    let from = prover.context().steps().len();
-    let mut result = Ok(());
-    for (index, extent) in access.indices.iter().zip(&access.buffer.shape) {
+    let from = question.steps().len();
+    let mut all = All::default();
+    let result = access.indices.iter().zip(&access.buffer.shape).try_for_each(|(index, extent)| {
         let (index, extent) = (names.term(index), names.term(extent));
-        names.assume_types(&mut prover);
-        result = prover.prove(&index.at_least(0).and(index.less(extent))).map(drop);
-        if result.is_err() {
-            break;
-        }
-    }
-    let decision = decide("bounds", result, &prover, from, |model| {
+        names.assume_types(&mut question);
+        question.settle(&index.at_least(0).and(index.less(extent))).map(|grounds| all.add(grounds))
+    });
+    let result = result.map(|()| all.grounds());
+    let decision = decide("bounds", result, &question, from, |model| {
         let bindings = bindings_of(&access.path, &mut names, model);
         access.path.admits(&bindings).then(|| outside(access, &bindings)).flatten()
     });
@@ -453,6 +452,7 @@ fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
 pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
     let mut last = None;
     let mut method = Method::SameText;
+    let mut all = All::default();
     for (part, path) in parts {
         let look = |bindings: &Bindings| match part.eval_index(bindings) {
             Ok(_) => too_large(part, path, bindings).map_or(Seen::Holds, Seen::Fails),
@@ -460,36 +460,40 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
         };
         let prove = || part_fits((part, path), base, &mut last);
         match base.judge.proved_or_tried(path, mixes_bits([part]), look, prove) {
-            (Verdict::Proved, how) => method = if method.has_lemmas() { method } else { method.then(how) },
+            (Verdict::Proved(grounds), how) => {
+                all.add(grounds);
+                method = if method.has_lemmas() { method } else { method.then(how) };
+            }
             other => return other,
         }
     }
-    (Verdict::Proved, method)
+    (all.proved(), method)
 }
 
 /// One part by the facts about the way to it, of which the next one on the same way makes use.
-fn part_fits<'j, 'p>(
+fn part_fits<'p>(
     (part, path): (&Expr, &'p Path),
-    base: &Base<'j>,
-    last: &mut Option<(Prover<'j>, Names, &'p Path)>,
+    base: &Base<'_>,
+    last: &mut Option<(Question, Names, &'p Path)>,
 ) -> Decision {
     let reusable = last.take().filter(|(_, _, known)| *known == path);
-    let (mut prover, mut names, _) = match reusable {
+    let (mut question, mut names, _) = match reusable {
         Some(kept) => kept,
         None => match base.at(path) {
-            Ok((prover, names)) => (prover, names, path),
+            Ok((question, names)) => (question, names, path),
             Err(vacuous) => return vacuous,
         },
     };
-    let from = prover.context().steps().len();
+    let from = question.steps().len();
     let goal = fits(part, &mut names);
-    names.assume_types(&mut prover);
-    let result = prover.prove(&goal).map(drop);
-    let decision =
-        decide("overflow", result, &prover, from, |model| too_large(part, path, &bindings_of(path, &mut names, model)));
+    names.assume_types(&mut question);
+    let result = question.settle(&goal);
+    let decision = decide("overflow", result, &question, from, |model| {
+        too_large(part, path, &bindings_of(path, &mut names, model))
+    });
     let decision = on_the_way(path, part.reads_memory(), decision);
     if decision.0.is_proved() {
-        *last = Some((prover, names, path));
+        *last = Some((question, names, path));
     }
     decision
 }

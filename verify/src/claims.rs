@@ -3,6 +3,7 @@
 
 use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var, validate};
 
+use crate::door::All;
 use crate::judge::{Decision, Judge, unsupported};
 use crate::method::Method;
 use crate::pass::all_equal;
@@ -95,6 +96,7 @@ fn is_same_request(one: &[IndexMap], two: &[IndexMap]) -> bool {
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
     let unknown = |reason: String| unsupported(reason);
     let (buffers, scalars) = (before.buffers(), before.scalars());
+    let mut all = All::default();
     // A request of the program after has to be one of the program before.
     for (data, maps) in &after.attrs.layout_transform_map {
         let asked = before.attrs.layout_transform_map.iter().find(|(other, _)| is_memory_of(evidence, other, data));
@@ -132,12 +134,13 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
             }
             let pairs: Vec<_> = asked.into_iter().zip(claim.map.outputs().iter().cloned()).collect();
             let decision = all_equal(judge, claim, &scalars, &pairs);
-            if !decision.0.is_proved() {
-                return decision;
+            match decision {
+                (Verdict::Proved(grounds), _) => all.add(grounds),
+                open => return open,
             }
         }
     }
-    (Verdict::Proved, Method::Inspection("same map"))
+    (all.proved(), Method::Inspection("same map"))
 }
 
 fn before_separators(buffer: &Buffer) -> &[usize] {

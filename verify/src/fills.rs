@@ -20,6 +20,7 @@ use tilewright_ir::{
 };
 
 use crate::claims::is_memory_of;
+use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report, unsupported};
 use crate::layout::order_and_tiles;
 use crate::lockstep::same_operation;
@@ -27,7 +28,6 @@ use crate::map::MapClaim;
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::pass::all_equal;
-use crate::verdict::Verdict;
 
 /// The program without the nests that are claimed to fill padding.
 ///
@@ -147,7 +147,7 @@ fn written(before: &PrimFunc, after: &PrimFunc, claim: &BufferClaim, fill: &PadF
         return unknown(format!("the memory of `{}` was not rearranged", fill.buffer));
     }
     if !fill.by_host {
-        return (Verdict::Proved, Method::Inspection("a nest over the whole buffer writes exactly the padding"));
+        return (inspected(), Method::Inspection("a nest over the whole buffer writes exactly the padding"));
     }
     let is_param = |func: &PrimFunc, buffer: &Buffer| func.buffer_map.iter().any(|(_, param)| param == buffer);
     if !is_param(before, &claim.before) || !is_param(after, &claim.after) {
@@ -156,7 +156,7 @@ fn written(before: &PrimFunc, after: &PrimFunc, claim: &BufferClaim, fill: &PadF
     if writes(before, &claim.before) || writes(after, &claim.after) {
         return unknown(format!("`{}` is an output, so its padding has to be written", fill.buffer));
     }
-    (Verdict::Proved, Method::Inspection("stated of what the caller passes in"))
+    (inspected(), Method::Inspection("stated of what the caller passes in"))
 }
 
 fn writes(func: &PrimFunc, memory: &Buffer) -> bool {
@@ -239,14 +239,14 @@ fn tiled(judge: &Judge, claim: &BufferClaim, scalars: &[Var], request: &TileRequ
 fn padded(claim: &BufferClaim, request: &TileRequest, evidence: &Evidence) -> Decision {
     let fill = evidence.fills.iter().find(|fill| fill.buffer == claim.after);
     match (request.pad_value, fill) {
-        (None, None) => (Verdict::Proved, Method::Inspection("no value is asked for, so it holds none")),
+        (None, None) => (inspected(), Method::Inspection("no value is asked for, so it holds none")),
         (None, Some(_)) => unknown("the padding is claimed to have a value, but none was asked for".into()),
-        (Some(_), None) if is_alias(claim, evidence) => (Verdict::Proved, Method::Inspection("an alias fills it")),
+        (Some(_), None) if is_alias(claim, evidence) => (inspected(), Method::Inspection("an alias fills it")),
         (Some(_), None) => unknown("a value is asked for, but nothing is claimed to write it".into()),
         (Some(_), Some(fill))
             if request.pad_expr(claim.after.dtype).is_some_and(|value| is_same_constant(&value, &fill.value)) =>
         {
-            (Verdict::Proved, Method::Inspection("the value asked for"))
+            (inspected(), Method::Inspection("the value asked for"))
         }
         (Some(_), Some(fill)) => {
             unknown(format!("the padding is claimed to be {}, which was not asked for", fill.value))

@@ -10,6 +10,7 @@
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, UnaryOp};
 
+use crate::door::everywhere;
 use crate::judge::{Decision, Judge};
 use crate::method::{Method, Points};
 use crate::path::Path;
@@ -69,7 +70,7 @@ fn tried(path: &Path, look: &impl Fn(&Bindings) -> Seen) -> Option<Decision> {
     let method = || Method::Enumeration(Points::All);
     match path.each_iteration(&Bindings::new(), MOST, &mut visit) {
         (Some(Seen::Fails(found)), _) => Some((Verdict::Refuted(found), method())),
-        (None, true) if count > 0 => Some((Verdict::Proved, method())),
+        (None, true) if count > 0 => Some((everywhere(count), method())),
         _ => None,
     }
 }
@@ -116,7 +117,7 @@ mod tests {
     fn every_iteration_counts_and_none_is_left_out() {
         let (path, i) = of_loop(13);
         let mixed = Expr::binary(BinaryOp::BitXor, Expr::from(&i), Expr::int(5));
-        assert_eq!(below(&path, &mixed, 15), Some(Verdict::Proved));
+        assert!(below(&path, &mixed, 15).is_some_and(|verdict| verdict.is_proved()));
         // Only 10 ^ 5 is 15.
         assert!(matches!(below(&path, &mixed, 14), Some(Verdict::Refuted(_))));
         assert_eq!(below(&of_loop(1 + i64::try_from(MOST).unwrap()).0, &mixed, 1 << 20), None);
@@ -137,7 +138,7 @@ mod tests {
             [Path { symbols: vec![n.clone()], ..path.clone() }, Path { scalars: vec![n.clone()], ..path.clone() }]
         {
             assert_eq!(below(&unknown, &Expr::from(&n), 1 << 40), None);
-            assert_eq!(below(&unknown, &Expr::from(&i), 2), Some(Verdict::Proved));
+            assert!(below(&unknown, &Expr::from(&i), 2).is_some_and(|verdict| verdict.is_proved()));
         }
         let symbolic = Step::Loop(Var::index("j"), Expr::int(0), Expr::from(&n));
         let path = Path { symbols: vec![n], steps: vec![symbolic].into(), ..Path::default() };

@@ -4,7 +4,7 @@
 //! believed, and return a [`Report`] for each obligation:
 //!
 //! ```text
-//! claim  ->  obligations  ->  tiers or prover  ->  verdict, method, time, place, proof (if recorded)
+//! claim  ->  obligations  ->  tiers or question  ->  verdict, method, time, place, proof (if recorded)
 //! ```
 //!
 //! A verdict *proved* rests on the meaning of the language as this crate states it, on Z3, and on the kernel's few
@@ -15,14 +15,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tilewright_ir::{Expr, Span, Var};
+use tilewright_kernel::strategy::Search;
 
+use crate::door::{self, Grounds};
 use crate::enumerate::MAX_POINTS;
+use crate::goal::Kind;
 use crate::kernel::{Consistency, Context, Failure, Rule, Step};
 use crate::lemmas::Lemmas;
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::path::Path;
-use crate::prove::Prover;
+use crate::question::Question;
 use crate::reason::{Reason, ReasonKind};
 use crate::record::{self, Proof, Record};
 use crate::solver::{Budget, Solver, SolverError};
@@ -130,6 +133,8 @@ pub struct Judge {
     pub(crate) solver: Solver,
     /// The lemmas, proved when they are first used.
     pub(crate) lemmas: Arc<Lemmas>,
+    /// Makes the strategies that find proofs.
+    search: Arc<dyn Search>,
     /// Present if proofs are kept for a certificate.
     record: Option<Record>,
     /// Points of a constant shape that may be enumerated to prove an obligation.
@@ -140,11 +145,11 @@ pub struct Judge {
 pub(crate) type Decision = (Verdict, Method);
 
 impl Judge {
-    /// A judge with a budget.
+    /// A judge with a budget, for which `search` finds the proofs. What it finds is checked.
     ///
     /// # Errors
     /// The Z3 that is loaded is too old.
-    pub fn new(config: Config) -> Result<Self, SolverError> {
+    pub fn new(config: Config, search: Arc<dyn Search>) -> Result<Self, SolverError> {
         let timeout_ms = u32::try_from(config.timeout.as_millis()).unwrap_or(u32::MAX);
         let solver =
             Solver::with_budget(Budget { rlimit: config.rlimit, timeout_ms, seed: config.seed, ..Budget::default() })?;
@@ -152,7 +157,7 @@ impl Judge {
         // If the pool cannot be made, rayon's global one serves: the verdicts do not depend on it.
         let asked = (config.threads > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
         let threads = asked.and_then(Result::ok).map(Arc::new);
-        Ok(Self { threads, solver, lemmas, record: None, most_points: config.most_points })
+        Ok(Self { threads, solver, lemmas, search, record: None, most_points: config.most_points })
     }
 
     /// The judge with recording switched on: its reports carry their proofs from now on, for a certificate.
@@ -179,13 +184,21 @@ impl Judge {
         }
     }
 
-    /// A prover whose premises are that symbolic extents are at least 1.
-    pub(crate) fn prover(&self, names: &mut Names, symbols: &[Var]) -> Prover<'_> {
-        let mut prover = Prover::recorded(Context::new(&self.solver), &self.lemmas, self.record.clone());
-        for symbol in symbols {
-            prover.assume(&names.var(symbol).at_least(1), "an extent is positive");
+    /// A question about a program or a map with these extents.
+    pub(crate) fn question(&self, names: &mut Names, extents: &[Var]) -> Question {
+        let strategy = self.search.begin(Context::new(&self.solver), &self.lemmas);
+        let mut question = Question::new(strategy, self.record.clone());
+        for extent in extents {
+            question.declare(names, extent, Kind::Extent);
         }
-        prover
+        question
+    }
+
+    /// The judge with a smaller budget for each question to Z3. It shares the memo.
+    pub(crate) fn limited(&self, rlimit: u32) -> Self {
+        let budget = self.solver.budget();
+        let solver = self.solver.limited_to(Budget { rlimit: budget.rlimit.min(rlimit), ..budget });
+        Self { solver, ..self.clone() }
     }
 
     /// Keeps the steps of a proof for the certificate, if one is wanted.
@@ -213,23 +226,20 @@ impl Judge {
 }
 
 /// The verdict if the premises contradict each other, or if it is not known whether they do. `None` if they can hold.
-pub(crate) fn vacuity(prover: &Prover<'_>) -> Option<Decision> {
-    let verdict = match prover.context().consistent() {
+pub(crate) fn vacuity(question: &Question) -> Option<Decision> {
+    let verdict = match question.context().consistent() {
         Ok(Consistency::Satisfiable(_)) => return None,
-        Ok(Consistency::Vacuous) => {
-            let text = "nothing is ever executed or indexed here: the premises contradict each other";
-            Verdict::Vacuous(Reason::new(ReasonKind::Empty, text))
-        }
-        Ok(Consistency::Unknown(reason)) => Verdict::Unknown(reason.after("whether the premises can hold: ")),
+        Ok(Consistency::Vacuous) => Verdict::Vacuous(Reason::new(ReasonKind::Empty, door::CONTRADICTION)),
+        Ok(Consistency::Unknown(reason)) => Verdict::Unknown(reason.after(door::UNTRIED)),
         Err(failure) => Verdict::Unknown(failure.reason()),
     };
     Some((verdict, Method::Z3))
 }
 
-/// The method by which a prover showed its goals since step `from`: the number of goals that Z3 proved, and of
+/// The method by which a question showed its goals since step `from`: the number of goals that Z3 proved, and of
 /// instances of lemmas. If there was none since then, the goals are earlier facts and the method is that of all steps.
-pub(crate) fn method_of(prover: &Prover<'_>, from: usize) -> Method {
-    let steps = prover.context().steps();
+pub(crate) fn method_of(question: &Question, from: usize) -> Method {
+    let steps = question.steps();
     match proof_of(&steps[from.min(steps.len())..]) {
         Method::Premises => proof_of(steps),
         proof => proof,
@@ -250,8 +260,8 @@ fn proof_of(steps: &[Step]) -> Method {
 }
 
 /// The method of an attempt that proved nothing.
-pub(crate) fn attempt_of(prover: &Prover<'_>) -> Method {
-    let asked = prover.context().steps().iter().any(|step| matches!(step.rule, Rule::Solver(..)));
+pub(crate) fn attempt_of(question: &Question) -> Method {
+    let asked = question.steps().iter().any(|step| matches!(step.rule, Rule::Solver(..)));
     if asked { Method::Z3 } else { Method::Nothing }
 }
 
@@ -259,21 +269,24 @@ pub(crate) fn attempt_of(prover: &Prover<'_>) -> Method {
 /// into a counterexample by evaluation; a model that it rejects is an internal error, not a refutation.
 pub(crate) fn decide(
     of: &'static str,
-    result: Result<(), Failure>,
-    prover: &Prover<'_>,
+    result: Result<Grounds, Failure>,
+    question: &Question,
     from: usize,
     replay: impl FnOnce(&crate::term::Assignment) -> Option<Counterexample>,
 ) -> Decision {
     match result {
-        Ok(()) => {
-            prover.keep_proof(of);
-            (Verdict::Proved, method_of(prover, from))
+        Ok(grounds) => {
+            question.keep_proof(of);
+            (Verdict::Proved(grounds), method_of(question, from))
+        }
+        Err(Failure::NotShown(reason)) if reason.kind() == ReasonKind::Empty => {
+            (Verdict::Vacuous(reason), attempt_of(question))
         }
         Err(Failure::Refuted(model)) => match replay(&model) {
             Some(found) => (Verdict::Refuted(found), Method::Model),
             None => (Verdict::Unknown(Reason::no_replay(format_args!("the counterexample {model}"))), Method::Z3),
         },
-        Err(failure) => (Verdict::Unknown(failure.reason()), attempt_of(prover)),
+        Err(failure) => (Verdict::Unknown(failure.reason()), attempt_of(question)),
     }
 }
 
@@ -315,13 +328,16 @@ pub(crate) fn suspected((verdict, method): Decision) -> Decision {
     }
 }
 
-/// The decision about a goal at the end of a path that nothing reaches: it holds, because no execution gets there. What a
-/// caller has to guarantee is no part of that: see `Base::grounded` in [`crate::access`].
-pub(crate) fn never_reached(decision: Decision) -> Decision {
-    match decision {
-        (Verdict::Vacuous(_), method) => (Verdict::Proved, Method::NeverReached(Box::new(method))),
-        decision => decision,
-    }
+/// The decision about a goal at the end of a path that nothing reaches: it holds, because no execution gets there, unless
+/// what the caller has to guarantee is contradictory by itself. `None` if something may get there.
+pub(crate) fn unreached(question: &Question) -> Option<Decision> {
+    let decision = vacuity(question)?;
+    Some(match (decision, question.is_possible()) {
+        ((Verdict::Vacuous(_), method), Ok(Consistency::Satisfiable(_))) => {
+            (door::unreached(), Method::NeverReached(Box::new(method)))
+        }
+        (decision, _) => decision,
+    })
 }
 
 /// Whether a model was not confirmed by evaluation.
@@ -359,10 +375,10 @@ mod tests {
     use crate::term::Assignment;
 
     /// What becomes of a result that somebody invented.
-    fn decided(result: Result<(), Failure>) -> Verdict {
-        let judge = Judge::new(Config::default()).unwrap();
-        let prover = judge.prover(&mut Names::default(), &[]);
-        decide("test", result, &prover, 0, |_| None).0
+    fn decided(result: Result<Grounds, Failure>) -> Verdict {
+        let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
+        let question = judge.question(&mut Names::default(), &[]);
+        decide("test", result, &question, 0, |_| None).0
     }
 
     #[test]

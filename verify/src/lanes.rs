@@ -22,6 +22,7 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, Pr
 
 use crate::access::{Access, accesses, at_point, bindings_of, lane_of};
 use crate::concrete::{instances, tuple};
+use crate::door::Grounds;
 use crate::judge::{Decision, Judge, decide, unsupported};
 use crate::kernel::Failure;
 use crate::lockstep::plain;
@@ -259,8 +260,8 @@ impl Unread {
             return (Verdict::Refuted(found), Method::Evaluation);
         }
         let mut names = Names::default();
-        let mut prover = judge.prover(&mut names, &self.load.path.symbols);
-        self.load.path.assume(&mut prover, &mut names);
+        let mut question = judge.question(&mut names, &self.load.path.symbols);
+        self.load.path.assume(&mut question, &mut names);
         names.next_statement();
         let read: Vec<_> = self.load.indices.iter().map(|index| names.term(index)).collect();
         // A loop that is an index by itself is that index of the load.
@@ -275,18 +276,18 @@ impl Unread {
                 bound.push((var, at));
             }
         }
-        self.store.assume(&mut prover, &mut names);
+        self.store.assume(&mut question, &mut names);
         names.next_statement();
         for (term, index) in read.iter().zip(&self.indices) {
             let written = names.term(index);
             if written != *term {
-                prover.assume(&term.equals(&written), "the load reads what the lane writes");
+                question.assume(&term.equals(&written), "the load reads what the lane writes");
             }
         }
         let goal = names.prop(&self.cond);
-        let from = prover.context().steps().len();
-        let result = prover.prove(&goal).map(drop);
-        decide("goal", self.honest(result), &prover, from, |model| {
+        let from = question.steps().len();
+        let result = question.settle(&goal);
+        decide("goal", self.honest(result), &question, from, |model| {
             let mut bindings = bindings_of(&self.load.path, &mut names, model);
             let written = bindings_of(&self.store, &mut names, model);
             for var in loops {
@@ -303,7 +304,7 @@ impl Unread {
     }
 
     /// Where what is read decides what is reached, a model says nothing.
-    fn honest(&self, result: Result<(), Failure>) -> Result<(), Failure> {
+    fn honest(&self, result: Result<Grounds, Failure>) -> Result<Grounds, Failure> {
         let steps = self.load.path.steps.iter().chain(self.store.steps.iter());
         let open = steps.filter_map(|step| match step {
             Step::Guard(cond, _) | Step::Let(_, cond) => Some(cond),

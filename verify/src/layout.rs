@@ -25,6 +25,7 @@ use tilewright_ir::layout::Layout;
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, ScalarType, SharedExpr, Var};
 
 use self::meaning::{Kind, Meaning, Stage};
+use crate::door::{All, inspected};
 use crate::judge::{Decision, Judge, Report, unfit};
 use crate::map::{MapClaim, decide, look};
 use crate::method::Method;
@@ -43,7 +44,7 @@ use crate::verdict::{Counterexample, Verdict};
 /// let formula = SymbolicTiling::new(&layout, &[rows, columns])?;
 /// let (tiled, flat) = (formula.to_tiled_map()?, formula.to_flat_map()?);
 /// let claim = LayoutClaim::new(&layout, &tiled, formula.physical_shape(), &flat, formula.physical_elements());
-/// for report in Judge::new(Config::default())?.check_layout(&claim) {
+/// for report in Judge::new(Config::default(), tilewright_search::strategies())?.check_layout(&claim) {
 ///     assert!(report.verdict.is_proved(), "{}: {}", report.obligation, report.verdict);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -153,7 +154,7 @@ impl Judge {
             return None;
         }
         let decision = self.decide_flat(id, staged, look);
-        let decided = matches!(decision.0, Verdict::Proved | Verdict::Refuted(_));
+        let decided = matches!(decision.0, Verdict::Proved(_) | Verdict::Refuted(_));
         decided.then_some(decision)
     }
 
@@ -164,7 +165,9 @@ impl Judge {
             return decision;
         }
         match self.decide_by_stages(id, staged) {
-            (Verdict::Proved, by) => (Verdict::Proved, Method::InStages(Box::new(by), staged.stages.len())),
+            (Verdict::Proved(grounds), by) => {
+                (Verdict::Proved(grounds), Method::InStages(Box::new(by), staged.stages.len()))
+            }
             _ => self.decide_whole(id, staged),
         }
     }
@@ -179,7 +182,9 @@ impl Judge {
             return decision;
         }
         match self.decide_inverse_by_stages(id, staged, inverse) {
-            (Verdict::Proved, by) => (Verdict::Proved, Method::InStages(Box::new(by), staged.stages.len())),
+            (Verdict::Proved(grounds), by) => {
+                (Verdict::Proved(grounds), Method::InStages(Box::new(by), staged.stages.len()))
+            }
             _ => self.decide_whole(id, staged),
         }
     }
@@ -339,7 +344,7 @@ impl<'a> StagedLayout<'a> {
         if self.stages.is_empty() {
             return no_layout();
         }
-        (Verdict::Proved, Method::Stages)
+        (inspected(), Method::Stages)
     }
 }
 
@@ -363,15 +368,15 @@ fn same(judge: &Judge, stated: &[Expr], meant: &[Expr], assumptions: &[Expr]) ->
 /// The conjunction of decisions: the first one that is not proved, or proved with all methods if there is none.
 fn all(decisions: impl IntoIterator<Item = Decision>) -> Decision {
     let mut methods: Vec<Method> = Vec::new();
+    let mut all = All::default();
     for (verdict, method) in decisions {
-        if !verdict.is_proved() {
-            return (verdict, method);
-        }
+        let Verdict::Proved(grounds) = verdict else { return (verdict, method) };
+        all.add(grounds);
         if !methods.contains(&method) {
             methods.push(method);
         }
     }
-    (Verdict::Proved, Method::together(methods))
+    (all.proved(), Method::together(methods))
 }
 
 /// The values that a counterexample gives to the symbols of some expressions.

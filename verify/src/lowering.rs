@@ -14,6 +14,7 @@ use tilewright_ir::{
 
 use crate::access::{Base, at_point, describe};
 use crate::concrete::tuple;
+use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation};
 use crate::method::Method;
@@ -149,7 +150,13 @@ fn unknown(reason: impl Into<String>) -> Decision {
 
 /// The worse of two decisions.
 fn worse(a: Decision, b: Decision) -> Decision {
-    if b.0 > a.0 || (b.0 == a.0 && a.1.weight() < b.1.weight()) { b } else { a }
+    match (a, b) {
+        ((Verdict::Proved(one), how), (Verdict::Proved(two), other)) => {
+            (Verdict::Proved(one.and(two)), if how.weight() < other.weight() { other } else { how })
+        }
+        (a, b) if b.0 > a.0 || (b.0 == a.0 && a.1.weight() < b.1.weight()) => b,
+        (a, _) => a,
+    }
 }
 
 impl<'a> Lowering<'a> {
@@ -197,7 +204,7 @@ impl<'a> Lowering<'a> {
             return unknown("the claim does not name the loops around the store");
         }
         // Every iteration stays in the domain, and determines itself through the axes.
-        let mut decision: Decision = (Verdict::Proved, Method::SameText);
+        let mut decision: Decision = (inspected(), Method::SameText);
         for (value, axis) in claim.axes.iter().zip(axes) {
             let inside = Expr::binary(tilewright_ir::BinaryOp::Le, zero(&axis.extent), value.clone())
                 .and(value.clone().lt(axis.extent.clone()));
@@ -222,7 +229,7 @@ impl<'a> Lowering<'a> {
             claim.inverse.iter().map(|(var, _)| var),
             claim.inverse.iter().map(|(_, expr)| expr.clone()),
         );
-        let mut decision: Decision = (Verdict::Proved, Method::SameText);
+        let mut decision: Decision = (inspected(), Method::SameText);
         for step in &store.path.steps {
             let needed = match step {
                 Step::Loop(var, min, extent) => {
@@ -357,7 +364,7 @@ impl<'a> Lowering<'a> {
                 return wrong;
             }
         }
-        (Verdict::Proved, Method::Inspection("order of the nests"))
+        (inspected(), Method::Inspection("order of the nests"))
     }
 
     /// A holder has the tensor's type and shape, is compact, and shares its memory with no other.

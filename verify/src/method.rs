@@ -98,6 +98,8 @@ pub enum Method {
     Allocation(Box<Self>),
     /// All stages of a layout, by the method; the number of stages.
     InStages(Box<Self>, usize),
+    /// By the first method, and again by the second one; none if that is beyond Z3's budget for second decisions.
+    Twice(Box<Self>, Option<Box<Self>>),
 }
 
 /// The points that were tried.
@@ -212,7 +214,10 @@ impl Method {
             Self::Z3 | Self::Proof { .. } | Self::Model | Self::Numerals { .. } => Tier::Z3,
             Self::Interpreter | Self::Iterations(_) => Tier::Interpreter,
             Self::Allocation(_) => Tier::Allocation,
-            Self::Confirmed(method, _) | Self::WithWitness(method) | Self::ByInverse(method) => method.tier(),
+            Self::Confirmed(method, _)
+            | Self::WithWitness(method)
+            | Self::ByInverse(method)
+            | Self::Twice(method, _) => method.tier(),
             Self::InStages(..) if self.asks_solver() => Tier::Z3,
             Self::InStages(method, _) => method.tier(),
             Self::IndexMaps(_) if self.asks_solver() => Tier::Z3,
@@ -247,6 +252,9 @@ impl Method {
             Self::Gf2 { goals } | Self::Proof { goals, .. } => *goals > 0,
             Self::Numerals { asked, .. } => *asked,
             Self::Confirmed(method, goals) => *goals > 0 || method.asks_solver(),
+            Self::Twice(first, second) => {
+                [Some(first), second.as_ref()].into_iter().flatten().any(|by| by.asks_solver())
+            }
             Self::WithWitness(method)
             | Self::ByInverse(method)
             | Self::NeverReached(method)
@@ -292,6 +300,7 @@ impl Method {
             | Self::NeverReached(method)
             | Self::Allocation(method)
             | Self::InStages(method, _) => vec![method],
+            Self::Twice(first, second) => std::iter::once(first).chain(second).map(AsRef::as_ref).collect(),
             Self::IndexMaps(methods) | Self::Together(methods) | Self::Each(methods) => methods.iter().collect(),
             _ => Vec::new(),
         }
@@ -308,6 +317,15 @@ impl fmt::Display for Points {
             Self::Some => f.write_str("enumeration of some points"),
             Self::Reads(reads) => write!(f, "enumeration of {reads} reads"),
         }
+    }
+}
+
+/// A number of things: `1 goal`, `2 goals`.
+struct Counted(usize, &'static str);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.0, self.1, if self.0 == 1 { "" } else { "s" })
     }
 }
 
@@ -351,14 +369,16 @@ impl fmt::Display for Method {
                 write!(f, "digits: {instances} lemma instances{by}")
             }
             Self::Gf2 { goals: 0 } => f.write_str("gf2"),
-            Self::Gf2 { goals } => write!(f, "gf2, confirmed by z3 ({goals} goals)"),
+            Self::Gf2 { goals } => write!(f, "gf2, confirmed by z3 ({})", Counted(*goals, "goal")),
             Self::Z3 => f.write_str("z3"),
             Self::Proof { goals, lemmas } => match (goals, lemmas) {
                 (0, 0) => f.write_str("premises"),
-                (0, lemmas) => write!(f, "lemma chain ({lemmas} lemmas)"),
+                (0, lemmas) => write!(f, "lemma chain ({})", Counted(*lemmas, "lemma")),
                 (1, 0) => f.write_str("z3"),
                 (goals, 0) => write!(f, "z3 ({goals} goals)"),
-                (goals, lemmas) => write!(f, "z3 lemma chain ({goals} goals, {lemmas} lemmas)"),
+                (goals, lemmas) => {
+                    write!(f, "z3 lemma chain ({}, {})", Counted(*goals, "goal"), Counted(*lemmas, "lemma"))
+                }
             },
             Self::Model => f.write_str("z3 model, replayed"),
             Self::Numerals { digits, asked } => {
@@ -368,7 +388,7 @@ impl fmt::Display for Method {
             Self::Interpreter => f.write_str("interpreter"),
             Self::Iterations(count) => write!(f, "all {count} iterations compared"),
             Self::Confirmed(method, 0) => write!(f, "{method}"),
-            Self::Confirmed(method, goals) => write!(f, "{method}, {goals} goals to z3"),
+            Self::Confirmed(method, goals) => write!(f, "{method}, {} to z3", Counted(*goals, "goal")),
             Self::IndexMaps(_) => write!(f, "{}, index maps", self.tier()),
             Self::Together(methods) => write!(f, "{}", Joined(methods, ", ")),
             Self::Each(methods) => write!(f, "{}", Joined(methods, "; ")),
@@ -376,6 +396,8 @@ impl fmt::Display for Method {
             Self::ByInverse(method) => write!(f, "{method}, by the inverse"),
             Self::NeverReached(method) => write!(f, "never reached, {method}"),
             Self::Allocation(method) => write!(f, "allocation: {method}"),
+            Self::Twice(first, Some(second)) => write!(f, "{first}, and {second}"),
+            Self::Twice(first, None) => write!(f, "{first}; beyond z3's budget for a second decision"),
             Self::InStages(_, stages) => write!(f, "{}, in {stages} stages", self.tier()),
         }
     }

@@ -8,11 +8,11 @@ use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evi
 use crate::access::{Base, at_point, bindings_of, overflow};
 use crate::claims;
 use crate::concrete::tuple;
+use crate::door::inspected;
 use crate::fills;
 use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{
-    Decision, Judge, Report, Side, decide, free_vars, never_reached, on_the_way, suspected, unsupported, vacuity,
-    without_value,
+    Decision, Judge, Report, Side, decide, free_vars, on_the_way, suspected, unreached, unsupported, without_value,
 };
 use crate::lanes;
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, same_operation};
@@ -90,7 +90,7 @@ impl Judge {
         let goals = Lockstep::run(func, func, &relation);
         let base = Base::new(self, func, &func.buffers());
         let wrong = goals.iter().find_map(|goal| match decide_goal(self, &evidence, &base, goal) {
-            (Verdict::Proved | Verdict::Vacuous(_), _) => None,
+            (Verdict::Proved(_) | Verdict::Vacuous(_), _) => None,
             (verdict, _) => Some((goal.subject.clone(), verdict)),
         })?;
         let reason =
@@ -119,7 +119,7 @@ impl Judge {
 
     fn decide_group(&self, evidence: &Evidence, base: &Base<'_>, group: &[&Goal]) -> Report {
         let report = Self::report(group[0].obligation, group[0].subject.clone(), || {
-            let mut worst: Decision = (Verdict::Proved, Method::SameText);
+            let mut worst: Decision = (inspected(), Method::SameText);
             // A whole store evaluated shows more than one index of it.
             let ordered = group.iter().filter(|goal| matches!(goal.kind, GoalKind::Store(_)));
             let rest = group.iter().filter(|goal| !matches!(goal.kind, GoalKind::Store(_)));
@@ -145,7 +145,7 @@ impl Judge {
             suspected(well_formed(self, claim, scalars))
         })];
         let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).scalars(scalars);
-        reports.extend(self.check_map(map));
+        reports.extend(self.check_map_twice(map));
         if claim.change == BufferChange::Flatten {
             reports.push(Self::report(Obligation::Flatten, subject, || flatten(self, claim, scalars)));
         }
@@ -262,7 +262,7 @@ fn aliases(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision
             }
         }
     }
-    (Verdict::Proved, Method::Inspection("every alias is claimed"))
+    (inspected(), Method::Inspection("every alias is claimed"))
 }
 
 /// Each allocation became one allocation, and no two became the same.
@@ -375,10 +375,10 @@ fn missing(judge: &Judge, path: &Path) -> Decision {
         return (Verdict::Refuted(at_point(path, bindings, text)), Method::Evaluation);
     }
     let mut names = Names::default();
-    let mut prover = judge.prover(&mut names, &path.symbols);
-    path.assume(&mut prover, &mut names);
-    match vacuity(&prover) {
-        Some(decision) => never_reached(decision),
+    let mut question = judge.question(&mut names, &path.symbols);
+    path.assume(&mut question, &mut names);
+    match unreached(&question) {
+        Some(decision) => decision,
         None => (Verdict::Unknown(Reason::undecided(text)), Method::Lockstep),
     }
 }
@@ -389,7 +389,7 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
     // Whether a side had no value where it was looked at.
     let is_partial = Cell::new(false);
     if different.is_empty() {
-        return (Verdict::Proved, Method::SameText);
+        return (inspected(), Method::SameText);
     }
     let differ = |bindings: &Bindings| {
         different.iter().find_map(|(old, new)| {
@@ -428,7 +428,7 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
 /// something may, one operation on operands that are the same is the same. Wrapping alone is no fault of a value.
 pub(crate) fn same_value(judge: &Judge, path: &Path, (old, new): (&Expr, &Expr), base: &Base<'_>) -> Decision {
     if old == new {
-        return (Verdict::Proved, Method::SameText);
+        return (inspected(), Method::SameText);
     }
     let is_integer = |expr: &Expr| expr.dtype().scalar.integer_range().is_some();
     let fits = if is_integer(old) && is_integer(new) {
@@ -437,8 +437,12 @@ pub(crate) fn same_value(judge: &Judge, path: &Path, (old, new): (&Expr, &Expr),
         unsupported("it is no integer")
     };
     match fits.0 {
-        Verdict::Proved => {
+        Verdict::Proved(fitting) => {
             let (verdict, method) = equal(judge, path, &[(old.clone(), new.clone())]);
+            let verdict = match verdict {
+                Verdict::Proved(grounds) => Verdict::Proved(grounds.and(fitting)),
+                open => open,
+            };
             return (verdict, fits.1.then(method));
         }
         Verdict::Vacuous(_) => return fits,
@@ -456,10 +460,10 @@ pub(crate) fn same_value(judge: &Judge, path: &Path, (old, new): (&Expr, &Expr),
     let (left, right) = (old.children(), new.children());
     let part = |pair: (&Expr, &Expr)| same_value(judge, path, pair, base).0.is_proved();
     if same_polynomial(old, new) {
-        return (Verdict::Proved, Method::Inspection("same polynomial"));
+        return (inspected(), Method::Inspection("same polynomial"));
     }
     if same_operation(old, new) && old.dtype() == new.dtype() && left.into_iter().zip(right).all(part) {
-        return (Verdict::Proved, Method::Inspection("part by part"));
+        return (inspected(), Method::Inspection("part by part"));
     }
     (Verdict::Unknown(Reason::undecided(format!("`{old}` may wrap where `{new}` does not, or otherwise"))), fits.1)
 }
@@ -489,19 +493,19 @@ fn proved(
     replay: impl Fn(&Bindings) -> Option<Counterexample>,
 ) -> Decision {
     let mut names = Names::default();
-    let mut prover = judge.prover(&mut names, &path.symbols);
-    path.assume(&mut prover, &mut names);
+    let mut question = judge.question(&mut names, &path.symbols);
+    path.assume(&mut question, &mut names);
     if !path.is_reached()
-        && let Some(vacuous) = vacuity(&prover)
+        && let Some(unreached) = unreached(&question)
     {
-        return never_reached(vacuous);
+        return unreached;
     }
     names.next_statement();
     let goal = goal(&mut names);
-    names.assume_types(&mut prover);
-    let from = prover.context().steps().len();
-    let result = prover.prove(&goal).map(drop);
-    let decision = decide("goal", result, &prover, from, |model| {
+    names.assume_types(&mut question);
+    let from = question.steps().len();
+    let result = question.settle(&goal);
+    let decision = decide("goal", result, &question, from, |model| {
         let bindings = bindings_of(path, &mut names, model);
         path.admits(&bindings).then(|| replay(&bindings)).flatten()
     });
@@ -522,7 +526,7 @@ fn stores(path: &Path, pair: &StorePair, evidence: &Evidence) -> Decision {
             return (Verdict::Refuted(at_point(path, &bindings, text)), Method::Evaluation);
         }
     }
-    (Verdict::Proved, Method::SameText)
+    (inspected(), Method::SameText)
 }
 
 /// The name of an element of the program before: where the claims say that it is after the pass.

@@ -13,7 +13,8 @@ use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
 
 use crate::concrete::instances;
-use crate::prove::Prover;
+use crate::goal::Kind;
+use crate::question::Question;
 use crate::steps::Steps;
 use crate::translate::Names;
 
@@ -57,11 +58,11 @@ impl Path {
     }
 
     /// Assumes the steps as premises.
-    pub fn assume(&self, prover: &mut Prover<'_>, names: &mut Names) {
+    pub fn assume(&self, question: &mut Question, names: &mut Names) {
         for scalar in &self.scalars {
             let term = names.var(scalar);
             if let Some((low, high)) = scalar.dtype().scalar.integer_range() {
-                prover.assume(&term.at_least(low).and(term.at_most(high)), "a parameter of this type");
+                question.assume(&term.at_least(low).and(term.at_most(high)), "a parameter of this type");
             }
         }
         for step in &self.steps {
@@ -69,10 +70,7 @@ impl Path {
             names.next_statement();
             match step {
                 Step::Loop(var, min, extent) => {
-                    let term = names.var(var);
-                    prover.index(term.free_symbols());
-                    let (min, extent) = (names.term(min), names.term(extent));
-                    prover.assume(&term.at_least(&min).and(term.less(&min + &extent)), "an iteration of the loop");
+                    question.declare(names, var, Kind::Index { min, extent });
                 }
                 // Arithmetic on a loaded value may have wrapped: nothing is known about the variable.
                 Step::Let(_, value) if value.reads_memory() => {}
@@ -86,10 +84,10 @@ impl Path {
                         // assumed: nobody has shown that their operands do not wrap.
                         for divisor in divisors(&part) {
                             let divisor = names.term(divisor);
-                            prover.assume(&divisor.differs(0), "a division on the way has a value");
+                            question.assume(&divisor.differs(0), "a division on the way has a value");
                         }
                         let part = names.prop(&part);
-                        prover.assume(&if holds { part } else { part.negate() }, "a condition on the way");
+                        question.assume(&if holds { part } else { part.negate() }, "a condition on the way");
                     }
                 }
             }

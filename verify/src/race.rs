@@ -22,12 +22,12 @@ use rayon::prelude::*;
 use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Stmt, StmtKind, Var, sabotage};
 
 use crate::access::{Access, accesses, describe};
+use crate::door::All;
 use crate::judge::{Decision, Judge, Report, Side, method_of};
 use crate::lanes::{one_to_one, renamed};
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::path::{Path, Step, sites_in};
-use crate::prove::Prover;
 use crate::reason::Reason;
 use crate::record;
 use crate::steps::Steps;
@@ -151,10 +151,15 @@ fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
     let touches = touches(nest, path);
     let private = private_memory(nest);
     let mut methods: Vec<Method> = Vec::new();
+    let mut all = All::default();
     for pair in pairs(&touches, &private) {
         match pair.decide(judge) {
-            (Verdict::Proved, method) if methods.contains(&method) => {}
-            (Verdict::Proved, method) => methods.push(method),
+            (Verdict::Proved(grounds), method) => {
+                all.add(grounds);
+                if !methods.contains(&method) {
+                    methods.push(method);
+                }
+            }
             open => return open,
         }
     }
@@ -163,7 +168,7 @@ fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
         1 => methods.remove(0),
         _ => Method::Each(methods),
     };
-    (Verdict::Proved, method)
+    (all.proved(), method)
 }
 
 /// What has to be shown apart, each pair once.
@@ -268,7 +273,7 @@ impl Pair<'_> {
     fn by_proof(&self, judge: &Judge) -> Option<Decision> {
         let var = self.var()?;
         let mut names = Names::default();
-        let mut prover = judge.prover(&mut names, &self.one.path.symbols);
+        let mut question = judge.question(&mut names, &self.one.path.symbols);
         let split = |path: &Path| {
             let (outer, inner): (Vec<_>, Vec<_>) =
                 path.steps.iter().cloned().enumerate().partition(|(place, _)| *place < self.depth);
@@ -278,7 +283,7 @@ impl Pair<'_> {
         let (outer, one) = split(&self.one.path);
         let (two, renames) = renamed(&split(&self.two.path).1);
         for path in [&outer, &one, &two] {
-            path.assume(&mut prover, &mut names);
+            path.assume(&mut question, &mut names);
         }
         names.next_statement();
         let first = self.coordinates(self.one, &mut names, Expr::clone)?;
@@ -286,14 +291,15 @@ impl Pair<'_> {
             names.next_statement();
         }
         let second = self.coordinates(self.two, &mut names, |expr| renames.apply(expr))?;
-        names.assume_types(&mut prover);
-        assume_same(&mut prover, &first, &second);
+        names.assume_types(&mut question);
+        let pairs: Vec<(Term, Term)> = first.into_iter().zip(second).collect();
+        question.assume_equal(&pairs, "both touch this element");
         let iteration = Expr::from(var);
         let goal = names.term(&iteration).equals(names.term(&renames.apply(&iteration)));
-        let from = prover.context().steps().len();
-        prover.prove(&goal).ok()?;
-        prover.keep_proof("race");
-        Some((Verdict::Proved, method_of(&prover, from)))
+        let from = question.steps().len();
+        let grounds = question.settle(&goal).ok()?;
+        question.keep_proof("race");
+        Some((Verdict::Proved(grounds), method_of(&question, from)))
     }
 
     /// What is equal for two accesses exactly if they touch the same element: the indices, or the position in memory.
@@ -321,19 +327,4 @@ impl Pair<'_> {
 /// Whether the memory of a buffer has one axis, so that an element has a position in it.
 fn is_linear(buffer: &Buffer) -> bool {
     buffer.axis_separators.groups().len() <= 1 && !buffer.scope.is_texture()
-}
-
-/// Assumes that two elements are the same, and what follows for the digits of their indices.
-fn assume_same(prover: &mut Prover<'_>, first: &[Term], second: &[Term]) {
-    let mut digits = Vec::new();
-    for (one, two) in first.iter().zip(second) {
-        let same = one.equals(two);
-        prover.assume(&same, "both touch this element");
-        if let Some(fact) = prover.known(&same) {
-            digits.extend(prover.digits_equal(one, two, &fact).unwrap_or_default());
-        }
-    }
-    for fact in &digits {
-        prover.keep(fact);
-    }
 }

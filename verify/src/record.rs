@@ -98,7 +98,7 @@ fn is_inference(step: &Step) -> bool {
     }
 }
 
-/// The steps that a prover inherited from those that it was forked from.
+/// The steps that a question inherited from those that it was forked from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     /// Steps of the provers that this one was forked from, outermost first.
@@ -134,7 +134,7 @@ thread_local! {
 /// Runs a procedure that tries to decide an obligation. The steps that it keeps count only if it proves the obligation.
 pub(crate) fn attempt(decide: impl FnOnce() -> Option<Decision>) -> Option<Decision> {
     let (decided, proof) = during(decide);
-    if matches!(decided, Some((Verdict::Proved, _))) {
+    if matches!(decided, Some((Verdict::Proved(_), _))) {
         FRAMES.with_borrow_mut(|frames| {
             if let Some(frame) = frames.last_mut() {
                 proof.parts.into_iter().for_each(|part| frame.push(part));

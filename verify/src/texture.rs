@@ -26,6 +26,7 @@ use tilewright_ir::{
 };
 
 use crate::concrete::instances;
+use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report, free_vars, unsupported};
 use crate::map::{MapClaim, decide};
 use crate::method::Method;
@@ -41,7 +42,7 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
     if !claims.is_empty() || before.attrs.texture_limits != after.attrs.texture_limits {
         reports.push(Judge::report(Obligation::Texture, "the limits of the device stay", || {
             match (before.attrs.texture_limits, after.attrs.texture_limits) {
-                (old, new) if old == new => (Verdict::Proved, Method::Inspection("same limits")),
+                (old, new) if old == new => (inspected(), Method::Inspection("same limits")),
                 (old, new) => {
                     let shown =
                         |limits: Option<TextureLimits>| limits.map_or("none".to_owned(), |limits| limits.to_string());
@@ -166,7 +167,12 @@ fn texture(judge: &Judge, claim: &BufferClaim, limits: TextureLimits, scalars: &
         return inside;
     }
     let within = within(after, limits);
-    if within.0.is_proved() { (Verdict::Proved, Method::Each(vec![inside.1, within.1])) } else { within }
+    match (inside, within) {
+        ((Verdict::Proved(one), how), (Verdict::Proved(two), other)) => {
+            (Verdict::Proved(one.and(two)), Method::Each(vec![how, other]))
+        }
+        (_, open) => open,
+    }
 }
 
 /// Why a buffer does not consist of texels; none if it does.
@@ -228,5 +234,5 @@ fn within(buffer: &Buffer, limits: TextureLimits) -> Decision {
             return (Verdict::Refuted(Counterexample { shape, text, ..Counterexample::default() }), Method::Evaluation);
         }
     }
-    (Verdict::Proved, if symbolic { Method::CheckedAtLaunch(limits) } else { Method::WithinLimits(limits) })
+    (inspected(), if symbolic { Method::CheckedAtLaunch(limits) } else { Method::WithinLimits(limits) })
 }

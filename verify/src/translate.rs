@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
 
-use crate::prove::Prover;
+use crate::question::Question;
 use crate::term::{BinaryOp as TermOp, Prop, Symbol, Term, UnaryOp as TermUnary};
 
 /// The terms of variables: each has a symbol of its own, unless it is bound to another term.
@@ -27,7 +27,7 @@ pub struct Names {
     taken: HashSet<String>,
     /// The number of the current statement.
     stamp: usize,
-    /// Opaque integers (loads and casts) with their types, whose ranges a prover may assume.
+    /// Opaque integers (loads and casts) with their types, whose ranges a question may assume.
     typed: Vec<(Term, ScalarType)>,
     /// Number of them that have been assumed.
     n_assumed: usize,
@@ -77,10 +77,10 @@ impl Names {
 
     /// Assumes that loaded and cast integers translated since the last call are in the range of their type: a loaded `uint8`
     /// is below 256, whatever it is.
-    pub(crate) fn assume_types(&mut self, prover: &mut Prover<'_>) {
+    pub(crate) fn assume_types(&mut self, question: &mut Question) {
         for (term, ty) in &self.typed[self.n_assumed..] {
             if let Some((low, high)) = ty.integer_range() {
-                prover.assume(&term.at_least(low).and(term.at_most(high)), "a value of this type");
+                question.assume(&term.at_least(low).and(term.at_most(high)), "a value of this type");
             }
         }
         self.n_assumed = self.typed.len();

@@ -6,6 +6,7 @@
 //! refuted: 3 lands on 4, outside the physical shape 4 at n = 4
 //! ```
 
+use crate::door::Grounds;
 use crate::reason::Reason;
 use crate::term::Assignment;
 use std::fmt;
@@ -13,8 +14,8 @@ use std::fmt;
 /// The answer to an obligation. The variants are ordered by severity: the larger, the worse.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It holds.
-    Proved,
+    /// It holds, on these grounds, which only the [door](crate::door) can make.
+    Proved(Grounds),
     /// The obligation was not asked, for this reason.
     Skipped(Reason),
     /// It holds only because its premises contradict each other, for this reason.
@@ -28,13 +29,13 @@ pub enum Verdict {
 impl Verdict {
     /// Whether it holds: the only verdict that lets a pass through.
     pub fn is_proved(&self) -> bool {
-        matches!(self, Self::Proved)
+        matches!(self, Self::Proved(_))
     }
 
     /// The word in reports: `proved`, `skipped`, `vacuous`, `unknown` or `refuted`.
     pub fn word(&self) -> &'static str {
         match self {
-            Self::Proved => "proved",
+            Self::Proved(_) => "proved",
             Self::Skipped(_) => "skipped",
             Self::Vacuous(_) => "vacuous",
             Self::Unknown(_) => "unknown",
@@ -46,7 +47,7 @@ impl Verdict {
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Self::Skipped(reason) | Self::Vacuous(reason) | Self::Unknown(reason) => Some(reason),
-            Self::Proved | Self::Refuted(_) => None,
+            Self::Proved(_) | Self::Refuted(_) => None,
         }
     }
 
@@ -54,7 +55,7 @@ impl Verdict {
     pub fn counterexample(&self) -> Option<&Counterexample> {
         match self {
             Self::Refuted(found) => Some(found),
-            Self::Proved | Self::Skipped(_) | Self::Vacuous(_) | Self::Unknown(_) => None,
+            Self::Proved(_) | Self::Skipped(_) | Self::Vacuous(_) | Self::Unknown(_) => None,
         }
     }
 
@@ -68,7 +69,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.word();
         match self {
-            Self::Proved => f.write_str(word),
+            Self::Proved(_) => f.write_str(word),
             Self::Skipped(reason) | Self::Vacuous(reason) | Self::Unknown(reason) => {
                 write!(f, "{word}: {reason}")
             }
@@ -152,7 +153,7 @@ mod tests {
         let all = [
             Verdict::Unknown(Reason::new(ReasonKind::Timeout, "timeout")),
             refuted.clone(),
-            Verdict::Proved,
+            crate::door::inspected(),
             Verdict::Vacuous(Reason::new(ReasonKind::Empty, "empty domain")),
             Verdict::Skipped(Reason::new(ReasonKind::NotAsked, "no device")),
         ];

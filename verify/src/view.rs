@@ -7,11 +7,12 @@
 
 use tilewright_ir::{Buffer, Expr, PrimFunc, StmtKind};
 
+use crate::door::All;
 use crate::judge::{Decision, Judge, Report, decide};
 use crate::obligation::Obligation;
 use crate::path::Path;
 use crate::reason::Reason;
-use crate::term::Term;
+use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::Verdict;
 
@@ -43,19 +44,21 @@ fn owners(func: &PrimFunc) -> Vec<Buffer> {
 fn within(judge: &Judge, func: &PrimFunc, view: &Buffer, owner: &Buffer) -> Decision {
     let path = Path::of(func);
     let mut names = Names::default();
-    let mut prover = judge.prover(&mut names, &path.symbols);
-    let from = prover.context().steps().len();
+    let mut question = judge.question(&mut names, &path.symbols);
+    let from = question.steps().len();
     let bytes = |buffer: &Buffer| Term::int(i128::from(buffer.dtype.bytes()));
     let (end, room) = (end(view, &mut names) * bytes(view), end(owner, &mut names) * bytes(owner));
     let mut not_negative = vec![&view.elem_offset];
     not_negative.extend(view.strides.iter().flatten());
-    let mut result =
-        not_negative.into_iter().try_for_each(|expr| prover.prove(&names.term(expr).at_least(0)).map(drop));
-    if result.is_ok() && prover.prove(&end.equals(&room)).is_err() {
-        result = prover.prove(&end.at_most(&room)).map(drop);
+    let mut all = All::default();
+    let mut show = |goal: &Prop| question.settle(goal).map(|grounds| all.add(grounds));
+    let mut result = not_negative.into_iter().try_for_each(|expr| show(&names.term(expr).at_least(0)));
+    if result.is_ok() && show(&end.equals(&room)).is_err() {
+        result = show(&end.at_most(&room));
     }
-    match decide("view", result, &prover, from, |_| None) {
-        (Verdict::Proved, method) => (Verdict::Proved, method),
+    let result = result.map(|()| all.grounds());
+    match decide("view", result, &question, from, |_| None) {
+        (Verdict::Proved(grounds), method) => (Verdict::Proved(grounds), method),
         (_, method) => {
             let reason = format!("{view} is not seen to lie within the memory of {owner}");
             (Verdict::Unknown(Reason::undecided(reason)), method)

@@ -93,7 +93,7 @@ fn slots(tiling: &Tiling, extents: &[u64]) -> Vec<Option<u64>> {
 
 #[test]
 fn verdicts_on_random_bitcasts_agree_with_moving_the_array() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let shapes: [&[&[u64]]; 4] = [
         &[&[6], &[2, 3], &[3, 2], &[1, 6], &[2, 1, 3]],
         &[&[12], &[3, 4], &[2, 6], &[2, 3, 2]],
@@ -124,7 +124,7 @@ fn verdicts_on_random_bitcasts_agree_with_moving_the_array() {
         let report = judge.check_bitcast(&claim);
         let text = format!("seed {seed}: {a:?} and {b:?}: {} [{}]", report.verdict, report.method);
         match &report.verdict {
-            Verdict::Proved => assert!(truth, "{text}"),
+            Verdict::Proved(_) => assert!(truth, "{text}"),
             Verdict::Refuted(found) => {
                 assert!(!truth, "{text}");
                 let first = (0..held[0].len().max(held[1].len()))
@@ -142,7 +142,7 @@ fn verdicts_on_random_bitcasts_agree_with_moving_the_array() {
 
 #[test]
 fn random_layouts_are_proved_only_with_the_right_number_of_slots() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     for seed in 0..150 {
         let mut random = Random(seed + 5000);
         let extents: &[u64] = random.pick(&[&[7][..], &[3, 5], &[2, 7, 3], &[1, 9], &[4, 1, 5]]);

@@ -349,7 +349,7 @@ fn against_brute_force(judge: &Judge, seed: u64, domain: &[i128], depth: usize, 
     for report in &reports {
         let truth = truths[report.obligation.id()];
         match &report.verdict {
-            Verdict::Proved => assert!(truth && !empty, "{}", told(seed, &claimed, report)),
+            Verdict::Proved(_) => assert!(truth && !empty, "{}", told(seed, &claimed, report)),
             Verdict::Refuted(found) => {
                 assert!(!truth && !empty, "{}", told(seed, &claimed, report));
                 let first = report.obligation.id() != "bounds" || found.indices.first() == outside.as_ref();
@@ -363,7 +363,7 @@ fn against_brute_force(judge: &Judge, seed: u64, domain: &[i128], depth: usize, 
 
 #[test]
 fn random_small_maps_are_judged_as_by_brute_force() {
-    let (judge, mut counts) = (Judge::new(Config::default()).unwrap(), Counts::new());
+    let (judge, mut counts) = (Judge::new(Config::default(), tilewright_search::strategies()).unwrap(), Counts::new());
     for seed in 0..cases(1500) {
         let mut random = Random(seed ^ 0x5eed);
         let rank = random.below(4);
@@ -376,7 +376,7 @@ fn random_small_maps_are_judged_as_by_brute_force() {
 
 #[test]
 fn random_maps_beyond_a_quick_enumeration_are_judged_as_by_brute_force() {
-    let (judge, mut counts) = (Judge::new(Config::default()).unwrap(), Counts::new());
+    let (judge, mut counts) = (Judge::new(Config::default(), tilewright_search::strategies()).unwrap(), Counts::new());
     for seed in 0..cases(60) {
         let mut random = Random(seed ^ 0xb16);
         let domain =
@@ -389,7 +389,7 @@ fn random_maps_beyond_a_quick_enumeration_are_judged_as_by_brute_force() {
 #[test]
 fn what_is_proved_of_random_symbolic_maps_holds_for_small_extents() {
     let budget = Config { timeout: Duration::from_millis(300), rlimit: 200_000, ..Config::default() };
-    let (judge, mut counts) = (Judge::new(budget).unwrap(), Counts::new());
+    let (judge, mut counts) = (Judge::new(budget, tilewright_search::strategies()).unwrap(), Counts::new());
     for seed in 0..cases(60) {
         let mut random = Random(seed ^ 0xabc);
         let symbols: Vec<Var> = ["n", "m"].map(Var::index)[..=random.below(2)].to_vec();
@@ -417,7 +417,7 @@ fn what_is_proved_of_random_symbolic_maps_holds_for_small_extents() {
             .collect();
         for report in &reports {
             match &report.verdict {
-                Verdict::Proved => {
+                Verdict::Proved(_) => {
                     let wrong = instances.iter().find(|symbols| !truths(&claimed, symbols).0[report.obligation.id()]);
                     assert!(wrong.is_none(), "{wrong:?} {}", told(seed, &claimed, report));
                 }

@@ -140,7 +140,7 @@ fn unbounded_variables_are_not_encoded_as_bit_vectors() {
 /// All affine maps of a small family against their images: the verdict of each tier is the truth.
 #[test]
 fn verdicts_over_bits_are_right_and_name_the_first_pair() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let mut counts = [0; 2];
     for mask in 0..32 {
         for (cut, high) in [(8192, 1), (4096, 1), (8192, 4096)] {
@@ -151,7 +151,7 @@ fn verdicts_over_bits_are_right_and_name_the_first_pair() {
             let report = reports.iter().find(|report| report.obligation.id() == "injective").unwrap();
             assert!(report.method.to_string().starts_with("gf2"), "{map}: {} [{}]", report.verdict, report.method);
             match &report.verdict {
-                Verdict::Proved => counts[1] += 1,
+                Verdict::Proved(_) => counts[1] += 1,
                 Verdict::Refuted(found) => {
                     counts[0] += 1;
                     // Only the highest bit of the row is ever lost, so nothing below collides.

@@ -150,7 +150,7 @@ fn check(judge: &Judge, sample: &Sample, extents: &[i128]) -> [bool; 3] {
 }
 
 fn run(all_shapes: &[Vec<i128>]) {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let mut counts = [[0; 2]; 3];
     for extents in all_shapes {
         for kind in 0..KINDS {
@@ -187,7 +187,7 @@ fn every_verdict_on_all_shapes_up_to_six_is_right() {
 
 #[test]
 fn verdicts_on_inverse_and_padding_of_small_shapes_are_right() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let (mut proved, mut refuted) = (0, 0);
     for extents in [shapes(1, 9), shapes(2, 6)].concat() {
         for (b, wrong) in [(2i128, false), (3, false), (4, false), (3, true), (2, true)] {

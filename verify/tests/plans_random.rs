@@ -171,7 +171,11 @@ fn the_judge_agrees_with_counting_every_byte_and_texel() {
         let expected = if is_disjoint(&graph, &plan) { &proved } else { &refuted };
         expected.set(expected.get() + 1);
         prop_assert_eq!(reports[0].verdict.is_proved(), is_disjoint(&graph, &plan), "{:?}", reports[0].verdict);
-        prop_assert!(matches!(reports[0].verdict, Verdict::Proved | Verdict::Refuted(_)), "{:?}", reports[0].verdict);
+        prop_assert!(
+            matches!(reports[0].verdict, Verdict::Proved(_) | Verdict::Refuted(_)),
+            "{:?}",
+            reports[0].verdict
+        );
         prop_assert_eq!(reports[1].verdict.is_proved(), fits(&graph, &plan), "{:?}", reports[1].verdict);
         Ok(())
     });

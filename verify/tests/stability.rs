@@ -100,7 +100,7 @@ fn build(case: &Case, index: &str, extent: &str, reversed: bool) -> (IndexMap, V
 }
 
 fn verdicts(case: &Case, map: &IndexMap, shape: &[Expr], seed: u32) -> Vec<(&'static str, &'static str)> {
-    let judge = Judge::new(Config { seed, ..Config::default() }).unwrap();
+    let judge = Judge::new(Config { seed, ..Config::default() }, tilewright_search::strategies()).unwrap();
     let reports = judge.check_map(MapClaim::new(map, shape).padded(case.padded));
     for report in &reports {
         if let Verdict::Unknown(reason) = &report.verdict {

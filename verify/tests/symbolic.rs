@@ -88,7 +88,7 @@ fn truth(map: &IndexMap, shape: &[Expr], symbols: &Bindings) -> [bool; 3] {
 #[test]
 fn verdicts_on_symbolic_maps_are_right_and_few_are_unknown() {
     let budget = Config { timeout: Duration::from_millis(500), rlimit: 500_000, ..Config::default() };
-    let judge = Judge::new(budget).unwrap();
+    let judge = Judge::new(budget, tilewright_search::strategies()).unwrap();
     let mut count: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for seed in 0..120 {
         let mut random = Random(seed);
@@ -100,7 +100,7 @@ fn verdicts_on_symbolic_maps_are_right_and_few_are_unknown() {
             let text = format!("{id} of {map} into {shape:?}: {} [{}]", report.verdict, report.method);
             *count.entry((id, report.verdict.word())).or_default() += 1;
             match &report.verdict {
-                Verdict::Proved => {
+                Verdict::Proved(_) => {
                     for size in 0..64 {
                         let extents = [size % 8 + 1, size / 8 + 1];
                         let symbols = symbols.iter().cloned().zip(extents).collect();

@@ -139,7 +139,7 @@ impl JudgeLayouts {
     /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, rlimit: 1_000_000, ..Budget::default() };
-        Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
+        Ok(Self { judge: Judge::new(budget, tilewright_search::strategies()).map_err(|error| error.to_string())? })
     }
 }
 
@@ -292,13 +292,13 @@ fn compare_verdict(
     tally.saw(&format!("tier:{tier}"));
     tally.count(&format!("completeness: {prefix}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
     match (&report.verdict, holds) {
-        (Verdict::Proved, false) => {
+        (Verdict::Proved(_), false) => {
             Some(Failure::outcome(format!("{prefix}{obligation} is proved and does not hold"), detail()))
         }
         (Verdict::Refuted(_), true) => {
             Some(Failure::outcome(format!("{prefix}{obligation} is refuted and holds"), detail()))
         }
-        (Verdict::Proved | Verdict::Refuted(_), _) => {
+        (Verdict::Proved(_) | Verdict::Refuted(_), _) => {
             tally.count("soundness checks", 1);
             tally.count(&format!("completeness: {prefix}{obligation} {}", report.verdict.word()), 1);
             None

@@ -129,7 +129,7 @@ impl JudgeMaps {
         // faster, because Z3 starts a thread for each question with a limit. A hanging worker is
         // detected by the campaign.
         let budget = Budget { threads: 1, rlimit: RLIMIT, timeout: Duration::MAX, ..Budget::default() };
-        let judge = |budget| Judge::new(budget).map_err(|error| error.to_string());
+        let judge = |budget| Judge::new(budget, tilewright_search::strategies()).map_err(|error| error.to_string());
         Ok(Self { judge: judge(budget)?, without_points: judge(Budget { most_points: 0, ..budget })? })
     }
 }
@@ -271,7 +271,7 @@ impl Comparison<'_> {
         self.tally.saw(&format!("tier:{tier}"));
         self.tally.count(&format!("completeness: {kind}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
         match &report.verdict {
-            Verdict::Proved => {
+            Verdict::Proved(_) => {
                 self.tally.count("soundness checks", 1);
                 if !holds {
                     return Some(self.failure(format!("{obligation} is proved and does not hold"), report));

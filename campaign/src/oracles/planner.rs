@@ -27,7 +27,7 @@ impl Planner {
     /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, ..Budget::default() };
-        let judge = Judge::new(budget).map_err(|error| error.to_string())?;
+        let judge = Judge::new(budget, tilewright_search::strategies()).map_err(|error| error.to_string())?;
         Ok(Self { judge, plan: plan_within })
     }
 
@@ -37,7 +37,7 @@ impl Planner {
         let mut verdict = PlanVerdict::Proved;
         for report in &reports {
             match &report.verdict {
-                Verdict::Proved => {}
+                Verdict::Proved(_) => {}
                 Verdict::Refuted(found) => return PlanVerdict::Refuted(report.obligation.id(), found.to_string()),
                 other => verdict = PlanVerdict::Neither(report.obligation.id(), other.to_string()),
             }

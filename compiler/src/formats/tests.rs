@@ -66,7 +66,7 @@ fn undecided(judge: &Judge, text: &str, by_hand: &str, shape: &[Expr]) -> Vec<St
 
 #[test]
 fn every_name_is_its_map_by_hand_on_a_ragged_shape_by_proof() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     for (text, by_hand, extents, _) in TABLE {
         assert_eq!(undecided(&judge, text, by_hand, &ints(extents)), Vec::<String>::new());
     }
@@ -74,7 +74,7 @@ fn every_name_is_its_map_by_hand_on_a_ragged_shape_by_proof() {
 
 #[test]
 fn every_name_is_its_map_by_hand_on_every_shape_by_proof() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     for (text, by_hand, _, symbolic) in TABLE {
         assert_eq!(undecided(&judge, text, by_hand, &shape(symbolic)), Vec::<String>::new());
     }
@@ -82,7 +82,7 @@ fn every_name_is_its_map_by_hand_on_every_shape_by_proof() {
 
 #[test]
 fn a_name_with_its_blocks_swapped_is_refuted() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     for (text, wrong, extents) in [
         ("OIhw4i16o4i", "lambda o, i, h, w: [o//16, i//16, h, w, i%4, o%16, i//4%4]", &[35, 18, 3, 5]),
         ("nChw16c", "lambda n, c, h, w: [n, c//16, w, h, c%16]", &[2, 35, 7, 9]),

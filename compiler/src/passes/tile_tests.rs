@@ -8,7 +8,7 @@ use tilewright_verify::{Config, Judge, Report, Verdict};
 use super::{Rewritten, apply_buffer_transforms, flatten_buffer, tile_layout};
 
 fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
+    Judge::new(Config::default(), tilewright_search::strategies()).unwrap()
 }
 
 fn read(text: &str) -> PrimFunc {

@@ -67,7 +67,7 @@ impl Summary {
 impl From<&Verdict> for Summary {
     fn from(verdict: &Verdict) -> Self {
         match verdict {
-            Verdict::Proved => Self::Proved,
+            Verdict::Proved(_) => Self::Proved,
             Verdict::Skipped(_) => Self::Skipped,
             Verdict::Vacuous(_) => Self::Vacuous,
             Verdict::Unknown(_) => Self::Unknown,

@@ -105,7 +105,7 @@ impl Claims<'_> {
             let speaks = |row: &Report| match row.verdict {
                 Verdict::Refuted(_) => stated,
                 Verdict::Unknown(_) => stated || !collides,
-                Verdict::Proved | Verdict::Skipped(_) | Verdict::Vacuous(_) => true,
+                Verdict::Proved(_) | Verdict::Skipped(_) | Verdict::Vacuous(_) => true,
             };
             row.filter(speaks).unwrap_or_else(|| undecided(obligation, &self.claim.map.to_string(), &reason))
         };
@@ -205,7 +205,7 @@ fn why_not(row: &Report) -> String {
     match &row.verdict {
         Verdict::Refuted(found) => format!("the inverse that was found is wrong: {}", found.text),
         Verdict::Skipped(reason) | Verdict::Vacuous(reason) | Verdict::Unknown(reason) => reason.to_string(),
-        Verdict::Proved => "no inverse was found".to_owned(),
+        Verdict::Proved(_) => "no inverse was found".to_owned(),
     }
 }
 

@@ -25,12 +25,12 @@ mod space;
 
 use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, IndexMap, Var};
 
+use crate::door::certified;
 use crate::judge::{Decision, Judge};
 use crate::lemmas::Lemma;
 use crate::map::MapClaim;
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::verdict::Verdict;
 use atoms::TOO_LARGE;
 use eval::{Checker, Env};
 use space::{Space, Sum};
@@ -261,7 +261,7 @@ pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: Obligation
     let checked = check(claim, certificate).ok()?;
     let count = checked.shows(obligation).ok()?;
     let confirmed = confirm::confirm(judge, &checked, obligation)?;
-    Some((Verdict::Proved, Method::Digits { instances: count, confirmed }))
+    Some((certified(), Method::Digits { instances: count, confirmed }))
 }
 
 /// Whether the domain is symbolic or has so many points (more than 1024, or than the judge may try) that enumeration is

@@ -11,7 +11,7 @@ use crate::concrete::row_major;
 use crate::judge::{Config, Judge};
 
 fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
+    Judge::new(Config::default(), tilewright_search::strategies()).unwrap()
 }
 
 /// A random integer expression of every operator over some variables.

@@ -17,13 +17,14 @@
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, Var};
 
 use super::meaning::{Kind, Stage, product};
+use crate::door::{All, Grounds};
 use crate::judge::{Decision, Judge, attempt_of, free_vars, unfit};
+use crate::kernel::Failure;
 use crate::kernel::Rule;
-use crate::kernel::{Fact, Failure};
 use crate::lemmas::Lemma;
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::prove::Prover;
+use crate::question::Question;
 use crate::reason::Reason;
 use crate::term::{BinaryOp as TermOp, Term, TermKind};
 use crate::translate::Names;
@@ -171,24 +172,26 @@ impl Judge {
     pub(super) fn numerals(&self, stage: &Stage, assumptions: &[Expr]) -> Decision {
         let mut names = Names::default();
         let symbols = free_vars(stage.map.domain().iter().chain(assumptions), &[]);
-        let mut prover = self.prover(&mut names, &symbols);
+        let mut question = self.question(&mut names, &symbols);
         for assumption in assumptions {
             let prop = names.prop(assumption);
-            prover.assume(&prop, "assumed of the shape by the user");
+            question.guaranteed(&prop, "assumed of the shape by the user");
         }
         let mut extents = stage.map.domain();
         let (mut count, mut asked) = (0, false);
+        let mut all = All::default();
         for length in stage.numerals() {
             let Some((group, rest)) = extents.split_at_checked(length) else { break };
             extents = rest;
             count += group.len();
             let group: Vec<Term> = group.iter().map(|extent| names.term(extent)).collect();
-            if let Err(failure) = numeral(&mut prover, &mut names, &group, &mut asked) {
-                return (Verdict::Unknown(failure.reason()), attempt_of(&prover));
+            match numeral(&mut question, &mut names, &group, &mut asked) {
+                Ok(grounds) => all.add(grounds),
+                Err(failure) => return (Verdict::Unknown(failure.reason()), attempt_of(&question)),
             }
         }
-        asked |= asks(&prover);
-        (Verdict::Proved, Method::Numerals { digits: count, asked })
+        asked |= asks(&question);
+        (all.proved(), Method::Numerals { digits: count, asked })
     }
 }
 
@@ -197,13 +200,14 @@ fn not_positive(extent: &Term) -> Reason {
     Reason::undecided(format!("the extent {extent} is at least 1"))
 }
 
-/// Whether Z3 showed something to a prover.
-fn asks(prover: &Prover<'_>) -> bool {
-    prover.context().steps().iter().any(|step| step.shown && matches!(step.rule, Rule::Solver(..)))
+/// Whether Z3 showed something to a question.
+fn asks(question: &Question) -> bool {
+    question.steps().iter().any(|step| step.shown && matches!(step.rule, Rule::Solver(..)))
 }
 
 /// Proves that division inverts one numeral `prefix * extent + digit`, digit by digit.
-fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term], asked: &mut bool) -> Result<(), Failure> {
+fn numeral(question: &mut Question, names: &mut Names, extents: &[Term], asked: &mut bool) -> Result<Grounds, Failure> {
+    let mut all = All::default();
     let sizes: Vec<Term> = extents
         .iter()
         .scan(Term::int(1), |size, extent| {
@@ -215,52 +219,47 @@ fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term], asked: 
     for (axis, extent) in extents.iter().enumerate().rev() {
         let mut fresh = |name: &str| Term::sym(names.fresh(name));
         let [prefix, digit, rest] = ["prefix", "digit", "rest"].map(&mut fresh);
-        let positive = positive(prover, extent).ok_or_else(|| Failure::NotShown(not_positive(extent)))?;
-        prover.index(digit.free_symbols().into_iter().chain(rest.free_symbols()));
-        let mut fork = prover.fork();
+        if !positive(question, extent) {
+            return Err(Failure::NotShown(not_positive(extent)));
+        }
+        question.index(digit.free_symbols().into_iter().chain(rest.free_symbols()));
+        let mut fork = question.fork();
         // Division recovers prefix and digit from the number.
         fork.assume(&digit.at_least(0).and(digit.less(extent)), "a digit");
-        let range = [digit.at_least(0), digit.less(extent)].map(|part| fork.known(&part));
-        let range: Vec<_> = range.iter().flatten().collect();
+        let range = [digit.at_least(0), digit.less(extent)];
         let values = [("q", &prefix), ("r", &digit), ("d", extent)];
-        fork.lemma(Lemma::HornerInverse, &values, &range)?;
+        all.add(fork.lemma(Lemma::HornerInverse, &values, &range)?);
         // A number below the product is the numeral of its digits, which are in range.
         let before = axis.checked_sub(1).map_or_else(|| Term::int(1), |axis| sizes[axis].clone());
         let bounded = rest.less(&before * extent);
         fork.assume(&rest.at_least(0).and(bounded.clone()), "a number");
-        let known: Vec<_> = [rest.at_least(0), bounded].iter().filter_map(|part| fork.known(part)).collect();
-        let mut using: Vec<_> = known.iter().collect();
-        using.push(&positive);
+        let using = [rest.at_least(0), bounded, extent.at_least(1)];
         let values = [("a", &rest), ("b", extent), ("n", &before)];
         for lemma in [Lemma::Euclid, Lemma::DivNonNegative, Lemma::DivBelow] {
-            fork.lemma(lemma, &values, &using)?;
+            all.add(fork.lemma(lemma, &values, &using)?);
         }
         // `digits` combines divisions by constants that follow one another.
         let known = extent.as_const();
         if let (Some(so_far), Some(_)) = (place.filter(|&place| place > 1), known) {
             let so_far = Term::int(so_far);
             let values = [("x", &rest), ("a", &so_far), ("b", extent)];
-            fork.lemma(Lemma::DivDiv, &values, &[])?;
+            all.add(fork.lemma(Lemma::DivDiv, &values, &[])?);
         }
         place = known.map_or(Some(1), |extent| place?.checked_mul(extent));
         fork.keep_proof("layout numeral");
         *asked |= asks(&fork);
     }
-    Ok(())
+    Ok(all.grounds())
 }
 
-/// The fact that an extent is at least 1. Extents are products, or numbers of tiles that cover another extent.
-fn positive(prover: &mut Prover<'_>, extent: &Term) -> Option<Fact> {
-    if let Some(fact) = prover.positive(extent) {
-        return Some(fact);
-    }
+/// Whether an extent is shown to be at least 1. Extents are products, or numbers of tiles that cover another extent.
+fn positive(question: &mut Question, extent: &Term) -> bool {
     if let TermKind::Binary(TermOp::FloorDiv, padded, _) = extent.kind()
         && let TermKind::Binary(TermOp::Add, covered, _) = padded.kind()
     {
-        let covered = positive(prover, covered)?;
-        prover.keep(&covered);
+        positive(question, covered);
     }
-    prover.prove(&extent.at_least(1)).ok()
+    question.positive(extent)
 }
 
 /// Decides the obligation `id` (inverse or padding) of a stage and its inverse.

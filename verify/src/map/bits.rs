@@ -18,12 +18,13 @@ use tilewright_ir::Var;
 
 use super::case::Case;
 use super::instance::Instance;
-use super::{assume_index, bounds, injective, inverse, specification, tight};
+use super::{bounds, injective, inverse, specification, tight};
+use crate::door::All;
 use crate::gf2::{self, Affine, Inputs, System, Word};
 use crate::judge::Decision;
 use crate::kernel::Failure;
 use crate::method::Method;
-use crate::prove::Prover;
+use crate::question::{Question, index_of};
 use crate::reason::Reason;
 use crate::term::{BinaryOp, Prop, Term};
 use crate::translate::Names;
@@ -58,10 +59,11 @@ fn refuted(found: Option<Counterexample>) -> Decision {
 }
 
 /// The decision if linear algebra has proved an obligation and Z3 is asked to confirm it by some goals.
-fn confirmed(of: &'static str, prover: &mut Prover<'_>, goals: &[Prop]) -> Decision {
+fn confirmed(of: &'static str, question: &mut Question, goals: &[Prop]) -> Decision {
+    let mut all = All::default();
     for goal in goals {
-        match prover.prove_in_bits(goal) {
-            Ok(_) => {}
+        match question.settle_in_bits(goal) {
+            Ok(grounds) => all.add(grounds),
             Err(Failure::Refuted(model)) => {
                 let found = format_args!("linear algebra shows {goal}, but z3 refutes it at {model}");
                 return (Verdict::Unknown(Reason::internal(found)), Method::Gf2 { goals: 0 });
@@ -71,22 +73,22 @@ fn confirmed(of: &'static str, prover: &mut Prover<'_>, goals: &[Prop]) -> Decis
             }
         }
     }
-    prover.keep_proof(of);
-    (Verdict::Proved, Method::Gf2 { goals: goals.len() })
+    question.keep_proof(of);
+    (all.proved(), Method::Gf2 { goals: goals.len() })
 }
 
 /// Asks Z3 to confirm that each output is the affine form that was extracted.
 fn extraction(case: &Case<'_>, linear: &AffineMap<'_>) -> Decision {
     let mut names = Names::default();
-    let mut prover = case.claim.prover(case.judge, &mut names);
-    let vars = case.claim.assume(&mut prover, &mut names, "");
+    let mut question = case.claim.question(case.judge, &mut names);
+    let vars = case.claim.assume(&mut question, &mut names, "");
     let outputs = case.claim.outputs(&mut names);
     let goals: Vec<Prop> = outputs
         .iter()
         .zip(&linear.outputs)
         .map(|(output, word)| output.equals(stated(word, &linear.inputs, &vars)))
         .collect();
-    confirmed("map over GF(2)", &mut prover, &goals)
+    confirmed("map over GF(2)", &mut question, &goals)
 }
 
 /// A word as a term in the index variables.
@@ -203,19 +205,19 @@ fn both_ways(case: &Case<'_>, places: &[Var], back: &[tilewright_ir::Expr]) -> D
     // Two provers, because the directions have different premises: a logical index, and a physical one.
     let claim = case.claim;
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let vars = claim.assume(&mut prover, &mut names, "");
+    let mut question = claim.question(case.judge, &mut names);
+    let vars = claim.assume(&mut question, &mut names, "");
     for (var, output) in places.iter().zip(claim.outputs(&mut names)) {
         names.bind(var, output);
     }
     let goals: Vec<Prop> = back.iter().zip(&vars).map(|(back, var)| names.term(back).equals(var)).collect();
-    let there = confirmed("map inverse over GF(2)", &mut prover, &goals);
+    let there = confirmed("map inverse over GF(2)", &mut question, &goals);
     if !there.0.is_proved() {
         return there;
     }
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let places = assume_index(places, claim.shape, &mut prover, &mut names, "");
+    let mut question = claim.question(case.judge, &mut names);
+    let places = index_of(places, claim.shape, &mut question, &mut names, "");
     let back: Vec<Term> = back.iter().map(|back| names.term(back)).collect();
     let mut goals = Vec::new();
     for ((var, extent), back) in claim.map.vars().iter().zip(claim.map.domain()).zip(back) {
@@ -224,7 +226,7 @@ fn both_ways(case: &Case<'_>, places: &[Var], back: &[tilewright_ir::Expr]) -> D
         names.bind(var, back);
     }
     goals.extend(claim.outputs(&mut names).iter().zip(&places).map(|(again, place)| again.equals(place)));
-    confirmed("map right inverse over GF(2)", &mut prover, &goals)
+    confirmed("map right inverse over GF(2)", &mut question, &goals)
 }
 
 /// Padding, for a claim without padding: there are as many physical indices as logical ones, and the map is injective.
@@ -248,11 +250,11 @@ pub(super) fn specification(case: &Case<'_>) -> Option<Decision> {
         return Some(refuted(specification::different(case.claim, &linear.instance.symbols, &index)));
     }
     let mut names = Names::default();
-    let mut prover = case.claim.prover(case.judge, &mut names);
-    let vars = case.claim.assume(&mut prover, &mut names, "");
+    let mut question = case.claim.question(case.judge, &mut names);
+    let vars = case.claim.assume(&mut question, &mut names, "");
     let outputs = case.claim.outputs(&mut names);
     let mut inside = names.renamed(meaning.vars(), &vars);
     let stated = meaning.outputs().iter().map(|output| inside.term(output)).collect::<Vec<_>>();
     let goals: Vec<Prop> = outputs.iter().zip(&stated).map(|(output, stated)| output.equals(stated)).collect();
-    Some(confirmed("map specification over GF(2)", &mut prover, &goals))
+    Some(confirmed("map specification over GF(2)", &mut question, &goals))
 }

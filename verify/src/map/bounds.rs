@@ -18,6 +18,7 @@ use crate::concrete::{extents, tuple};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
+use crate::term::Prop;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -65,22 +66,21 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
 
 /// Asks Z3 whether each output lies in its extent, after all outputs have been shown to have a value.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
-fn by_z3(case: &Case<'_>) -> Option<Decision> {
+pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let vars = claim.assume(&mut prover, &mut names, "");
-    let mut result = value::shown(claim.map.outputs(), &mut names, &mut prover);
-    let from = prover.context().steps().len();
+    let mut question = claim.question(case.judge, &mut names);
+    let vars = claim.assume(&mut question, &mut names, "");
+    let valued = value::shown(claim.map.outputs(), &mut names, &mut question);
+    let from = question.steps().len();
     let outputs = claim.outputs(&mut names);
-    for (output, extent) in outputs.iter().zip(claim.shape) {
-        if result.is_err() {
-            break;
-        }
+    let inside = outputs.iter().zip(claim.shape).map(|(output, extent)| {
         let extent = names.term(extent);
-        result = prover.prove(&output.at_least(0).and(output.less(extent))).map(drop);
-    }
-    Some(decide("map bounds", result, &prover, from, |model| {
+        output.at_least(0).and(output.less(extent))
+    });
+    let goal = Prop::all(inside.collect::<Vec<_>>());
+    let result = valued.and_then(|valued| Ok(valued.and(question.settle(&goal)?)));
+    Some(decide("map bounds", result, &question, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         let symbols = symbols_from(model, &mut names, case.symbols());
         outside(claim, &symbols, &extents(claim.shape, &symbols)?, &point)

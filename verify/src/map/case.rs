@@ -19,6 +19,7 @@ use tilewright_ir::{Bindings, Expr, Var};
 use super::MapClaim;
 use super::instance::{Answer, Instance};
 use super::shrink;
+use crate::door::everywhere;
 use crate::enumerate::{MAX_POINTS, shapes};
 use crate::judge::{Decision, Judge, vacuity};
 use crate::method::{Method, Points};
@@ -117,8 +118,8 @@ impl<'a> Case<'a> {
                     last = method;
                 }
                 Some((Verdict::Refuted(found), method)) => return shrink::smallest(self, found, method),
-                Some((Verdict::Proved, method)) if self.judge.is_recording() => {
-                    return self.second_opinion(rest.as_slice(), method);
+                Some((Verdict::Proved(grounds), method)) if self.judge.is_recording() => {
+                    return self.second_opinion(rest.as_slice(), (Verdict::Proved(grounds), method));
                 }
                 Some(decided) => return decided,
             }
@@ -127,15 +128,15 @@ impl<'a> Case<'a> {
     }
 
     /// Confirms a proof by later tiers, up to the first one that records a proof.
-    fn second_opinion(&self, tiers: &[Tier], method: Method) -> Decision {
+    fn second_opinion(&self, tiers: &[Tier], proved: Decision) -> Decision {
         for tier in tiers {
             match record::attempt(|| tier(self)) {
-                Some((Verdict::Refuted(_), other)) => return contradiction(method, other),
-                Some((Verdict::Proved, _)) if record::has_proof() => break,
+                Some((Verdict::Refuted(_), other)) => return contradiction(proved.1, other),
+                Some((Verdict::Proved(_), _)) if record::has_proof() => break,
                 _ => {}
             }
         }
-        (Verdict::Proved, method)
+        proved
     }
 }
 
@@ -152,8 +153,8 @@ fn joined(reasons: &[Reason]) -> Reason {
 /// The decision that an answer of enumeration amounts to.
 fn decision(answer: Answer, points: Points) -> Decision {
     match answer {
-        Answer::Holds(0) => (Verdict::Proved, Method::Intervals),
-        Answer::Holds(count) => (Verdict::Proved, Method::Enumeration(Points::Count(count))),
+        Answer::Holds(0) => (everywhere(0), Method::Intervals),
+        Answer::Holds(count) => (everywhere(count), Method::Enumeration(Points::Count(count))),
         Answer::Fails(found) => (Verdict::Refuted(found), Method::Enumeration(points)),
         Answer::Open(reason) => (Verdict::Unknown(reason), Method::Enumeration(Points::All)),
     }
@@ -166,9 +167,9 @@ pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
         return None;
     }
     let mut names = Names::default();
-    let mut prover = case.claim.prover(case.judge, &mut names);
-    case.claim.assume(&mut prover, &mut names, "");
-    vacuity(&prover)
+    let mut question = case.claim.question(case.judge, &mut names);
+    case.claim.assume(&mut question, &mut names, "");
+    vacuity(&question)
 }
 
 /// All points of a small constant shape; for a symbolic claim the points of small shapes, smallest first, which can only
@@ -246,7 +247,7 @@ mod tests {
 
     #[expect(clippy::unnecessary_wraps, reason = "a tier may have no answer")]
     fn says_yes(_: &Case<'_>) -> Option<Decision> {
-        Some((Verdict::Proved, Method::Inspection("liar")))
+        Some((crate::door::inspected(), Method::Inspection("liar")))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "a tier may have no answer")]
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_tier_that_refutes_what_enumeration_proves_is_an_internal_error() {
-        let judge = || Judge::new(Config::default()).unwrap();
+        let judge = || Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
         assert!(is_internal(&decide(&judge(), 17, injective::OBLIGATION.1, &[says_no])));
         assert!(is_internal(&decide(&judge(), 17, bounds::OBLIGATION.1, &[says_no, says_yes])));
         // A correct refutation is reported with the counterexample that enumeration finds.
@@ -280,9 +281,9 @@ mod tests {
 
     #[test]
     fn a_judge_that_records_finds_a_tier_that_proves_what_another_refutes() {
-        let judge = || Judge::new(Config::default()).unwrap().recording();
+        let judge = || Judge::new(Config::default(), tilewright_search::strategies()).unwrap().recording();
         assert!(is_internal(&decide(&judge(), 16, bounds::OBLIGATION.1, &[says_yes, says_no])));
         assert!(is_internal(&decide(&judge(), 16, bounds::OBLIGATION.1, &[says_yes, small])));
-        assert_eq!(decide(&judge(), 17, bounds::OBLIGATION.1, &[says_yes, small]), Verdict::Proved);
+        assert!(decide(&judge(), 17, bounds::OBLIGATION.1, &[says_yes, small]).is_proved());
     }
 }

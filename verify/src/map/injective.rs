@@ -18,10 +18,8 @@ use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
 use crate::enumerate::{self, NodeId};
 use crate::judge::{Decision, decide};
-use crate::kernel::{Fact, Failure};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
-use crate::prove::Prover;
 use crate::reason::Reason;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
@@ -154,46 +152,30 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
 /// A map with a left inverse is injective.
 fn by_left_inverse(case: &Case<'_>) -> Option<Decision> {
     match super::inverse::left(case)? {
-        (Verdict::Proved, method) => Some((Verdict::Proved, Method::ByInverse(Box::new(method)))),
+        (Verdict::Proved(grounds), method) => Some((Verdict::Proved(grounds), Method::ByInverse(Box::new(method)))),
         _ => None,
     }
 }
 
 /// Asks Z3 whether two indices with the same image are equal.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
-fn by_z3(case: &Case<'_>) -> Option<Decision> {
+pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let a = claim.assume(&mut prover, &mut names, "");
-    let valued = value::shown_or_open(claim.map.outputs(), &mut names, &mut prover);
+    let mut question = claim.question(case.judge, &mut names);
+    let a = claim.assume(&mut question, &mut names, "");
+    let valued = value::shown_or_open(claim.map.outputs(), &mut names, &mut question);
     let left = claim.outputs(&mut names);
-    let b = claim.assume(&mut prover, &mut names, "'");
+    let b = claim.assume(&mut question, &mut names, "'");
     let right = claim.outputs(&mut names);
-    let from = prover.context().steps().len();
-    let result = valued.and_then(|()| same_image(&mut prover, &left, &right, &a, &b));
-    Some(decide("map injective", result, &prover, from, |model| {
+    let from = question.steps().len();
+    let images: Vec<(Term, Term)> = left.into_iter().zip(right).collect();
+    question.assume_equal(&images, "both have the same image");
+    let goal = Prop::all(a.iter().zip(&b).map(|(x, y)| x.equals(y)));
+    let result = valued.and_then(|valued| Ok(valued.and(question.settle(&goal)?)));
+    Some(decide("map injective", result, &question, from, |model| {
         let (first, second) = (from_model(model, claim.map.vars(), &a)?, from_model(model, claim.map.vars(), &b)?);
         let symbols = symbols_from(model, &mut names, case.symbols());
         collision(claim, &symbols, &first, &second)
     }))
-}
-
-/// Shows that two indices `a` and `b` are equal if their images `left` and `right` are.
-fn same_image(prover: &mut Prover<'_>, left: &[Term], right: &[Term], a: &[Term], b: &[Term]) -> Result<(), Failure> {
-    let mut digits: Vec<Fact> = Vec::new();
-    for (this, other) in left.iter().zip(right) {
-        let same = this.equals(other);
-        prover.assume(&same, "both have the same image");
-        if let Some(fact) = prover.known(&same)
-            && let Some(found) = prover.digits_equal(this, other, &fact)
-        {
-            digits.extend(found);
-        }
-    }
-    for fact in digits {
-        prover.keep(&fact);
-    }
-    let goal = Prop::all(a.iter().zip(b).map(|(x, y)| x.equals(y)));
-    prover.prove(&goal).map(drop)
 }

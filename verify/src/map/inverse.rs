@@ -14,12 +14,13 @@ use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Found, Instance, each_point, settle};
-use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_from, value};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::{extents, tuple};
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
+use crate::question::index_of;
 use crate::reason::Reason;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
@@ -184,18 +185,18 @@ pub(super) fn unreached(
 pub(super) fn left(case: &Case<'_>) -> Option<Decision> {
     let (claim, inverse) = (case.claim, case.claim.inverse?);
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let vars = claim.assume(&mut prover, &mut names, "");
-    let there = value::shown(claim.map.outputs(), &mut names, &mut prover);
+    let mut question = claim.question(case.judge, &mut names);
+    let vars = claim.assume(&mut question, &mut names, "");
+    let there = value::shown(claim.map.outputs(), &mut names, &mut question);
     for (var, output) in inverse.vars.iter().zip(claim.outputs(&mut names)) {
         names.bind(var, output);
     }
-    let valued = there.and_then(|()| value::shown(&inverse.outputs, &mut names, &mut prover));
-    let from = prover.context().steps().len();
+    let valued = there.and_then(|there| Ok(there.and(value::shown(&inverse.outputs, &mut names, &mut question)?)));
+    let from = question.steps().len();
     let back: Vec<Term> = inverse.outputs.iter().map(|output| names.term(output)).collect();
     let goal = Prop::all(back.iter().zip(&vars).map(|(back, var)| back.equals(var)));
-    let result = valued.and_then(|()| prover.prove(&goal).map(drop));
-    Some(decide("map inverse", result, &prover, from, |model| {
+    let result = valued.and_then(|valued| Ok(valued.and(question.settle(&goal)?)));
+    Some(decide("map inverse", result, &question, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         lost(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &point)
     }))
@@ -205,13 +206,13 @@ pub(super) fn left(case: &Case<'_>) -> Option<Decision> {
 pub(super) fn right(case: &Case<'_>) -> Option<Decision> {
     let (claim, inverse) = (case.claim, case.claim.inverse?);
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let vars = assume_index(&inverse.vars, claim.shape, &mut prover, &mut names, "");
-    let said = value::shown_or_open([&inverse.padding], &mut names, &mut prover);
-    // Negations are moved inside so that the premise becomes comparisons, which the prover can use one by one.
+    let mut question = claim.question(case.judge, &mut names);
+    let vars = index_of(&inverse.vars, claim.shape, &mut question, &mut names, "");
+    let said = value::shown_or_open([&inverse.padding], &mut names, &mut question);
+    // Negations are moved inside so that the premise becomes comparisons, which the question can use one by one.
     let reached = names.prop(&inverse.padding).negate().with_negations_inside();
-    prover.assume(&reached, "no padding");
-    let there = said.and_then(|()| value::shown_or_open(&inverse.outputs, &mut names, &mut prover));
+    question.assume(&reached, "no padding");
+    let there = said.and_then(|said| Ok(said.and(value::shown_or_open(&inverse.outputs, &mut names, &mut question)?)));
     let back: Vec<Term> = inverse.outputs.iter().map(|output| names.term(output)).collect();
     let mut goals = Vec::new();
     for ((var, extent), back) in claim.map.vars().iter().zip(claim.map.domain()).zip(back) {
@@ -219,12 +220,13 @@ pub(super) fn right(case: &Case<'_>) -> Option<Decision> {
         goals.push(back.at_least(0).and(back.less(extent)));
         names.bind(var, back);
     }
-    let valued = there.and_then(|()| value::shown_or_open(claim.map.outputs(), &mut names, &mut prover));
-    let from = prover.context().steps().len();
+    let valued =
+        there.and_then(|there| Ok(there.and(value::shown_or_open(claim.map.outputs(), &mut names, &mut question)?)));
+    let from = question.steps().len();
     let again = claim.outputs(&mut names);
     goals.extend(again.iter().zip(&vars).map(|(again, var)| again.equals(var)));
-    let result = valued.and_then(|()| prover.prove(&Prop::all(goals)).map(drop));
-    Some(decide("map right inverse", result, &prover, from, |model| {
+    let result = valued.and_then(|valued| Ok(valued.and(question.settle(&Prop::all(goals))?)));
+    Some(decide("map right inverse", result, &question, from, |model| {
         let place = from_model(model, &inverse.vars, &vars)?;
         unreached(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &place)
     }))

@@ -27,6 +27,7 @@ mod shrink;
 mod specification;
 mod statement;
 mod tight;
+mod twice;
 mod value;
 mod witness;
 
@@ -34,16 +35,18 @@ use tilewright_ir::{Bindings, DigitCertificate, Expr, IndexMap, InverseClaim, Va
 
 use self::case::{Case, Exhaustive, Shared, Tier};
 use crate::concrete::{extents, points};
+use crate::goal::Kind;
 use crate::judge::{Decision, Judge, Report, free_vars, unfit};
 use crate::method::Method;
 use crate::obligation::Obligation as Id;
-use crate::prove::Prover;
+use crate::question::{Question, index_of};
 use crate::reason::Reason;
 use crate::term::{Assignment, Symbol, Term, Value};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 pub(crate) use overflow::{assume_addressable, fits, subterms};
+pub(crate) use twice::BUDGET as SECOND_BUDGET;
 
 /// Number of points of a large constant shape that are tried before Z3 is asked.
 const QUICK: usize = 600;
@@ -59,7 +62,7 @@ const QUICK: usize = 600;
 /// let back = Expr::from(&p) * Expr::int(4) + Expr::from(&q);
 /// let inverse = InverseClaim { vars: vec![p, q], outputs: vec![back.clone()], padding: Expr::int(16).lt(back) };
 /// let shape = [Expr::int(5), Expr::int(4)];
-/// let reports = Judge::new(Config::default())?.check_map(MapClaim::new(&map, &shape).inverse(&inverse));
+/// let reports = Judge::new(Config::default(), tilewright_search::strategies())?.check_map(MapClaim::new(&map, &shape).inverse(&inverse));
 /// assert!(reports.iter().all(|report| report.verdict.is_proved()));
 /// assert_eq!(reports.len(), 6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -146,6 +149,16 @@ impl Judge {
     /// Decides bounds, injective, tight and overflow of a map; inverse and padding if an inverse is claimed; and
     /// specification if a meaning is. A claim that is not well formed gives a single report with the reason.
     pub fn check_map(&self, claim: MapClaim<'_>) -> Vec<Report> {
+        self.check_map_then(claim, |_, decision| decision)
+    }
+
+    /// The same with two deciders for bounds and injective.
+    pub(crate) fn check_map_twice(&self, claim: MapClaim<'_>) -> Vec<Report> {
+        self.check_map_then(claim, twice::confirmed)
+    }
+
+    /// Decides the obligations of a map; `then` sees each decision before it is reported.
+    fn check_map_then(&self, claim: MapClaim<'_>, then: fn(&Case<'_>, Decision) -> Decision) -> Vec<Report> {
         let subject = claim.map.to_string();
         if let Some(reason) = claim.ill_formed() {
             return vec![Judge::report(Id::Bounds, subject, || unfit(reason))];
@@ -158,7 +171,7 @@ impl Judge {
         let shared = Shared::new(claim);
         let decide = |(id, exhaustive, tiers): Obligation| {
             let case = Case { judge: self, claim, obligation: id, exhaustive, shared: &shared };
-            Judge::report(id, subject.clone(), || case.decide(tiers))
+            Judge::report(id, subject.clone(), || then(&case, case.decide(tiers)))
         };
         let reports = OBLIGATIONS.into_iter().filter(is_asked).map(decide);
         if self.is_recording() {
@@ -243,35 +256,28 @@ impl MapClaim<'_> {
         symbols
     }
 
-    /// The values that a free variable may have: at least 1 for an extent, those of its type for a scalar.
-    fn range_of(&self, symbol: &Var, names: &mut Names) -> Option<crate::term::Prop> {
-        let term = names.var(symbol);
-        if !self.scalars.contains(symbol) {
-            return Some(term.at_least(1));
-        }
-        let (low, high) = symbol.dtype().scalar.integer_range()?;
-        Some(term.at_least(low).and(term.at_most(high)))
+    /// What a free variable is.
+    fn kind_of(&self, symbol: &Var) -> Kind<'static> {
+        if self.scalars.contains(symbol) { Kind::Scalar } else { Kind::Extent }
     }
 
-    /// A prover that knows the ranges of the symbols and the claim's assumptions.
-    fn prover<'j>(&self, judge: &'j Judge, names: &mut Names) -> Prover<'j> {
-        let mut prover = judge.prover(names, &[]);
+    /// A question about the claim: its symbols are declared, and its assumptions guaranteed.
+    fn question(&self, judge: &Judge, names: &mut Names) -> Question {
+        let mut question = judge.question(names, &[]);
         for symbol in self.symbols() {
-            if let Some(range) = self.range_of(&symbol, names) {
-                prover.assume(&range, "a symbol of the claim");
-            }
+            question.declare(names, &symbol, self.kind_of(&symbol));
         }
         for assumption in self.assumptions {
             let prop = names.prop(assumption);
-            prover.assume(&prop, "assumed of the shape by the user");
+            question.guaranteed(&prop, "assumed of the shape by the user");
         }
-        prover
+        question
     }
 
     /// Assumes that fresh symbols, whose names end in `suffix`, are an index of the domain; binds the map's variables to
     /// them and returns them.
-    fn assume(&self, prover: &mut Prover<'_>, names: &mut Names, suffix: &str) -> Vec<Term> {
-        assume_index(self.map.vars(), self.map.domain(), prover, names, suffix)
+    fn assume(&self, question: &mut Question, names: &mut Names, suffix: &str) -> Vec<Term> {
+        index_of(self.map.vars(), self.map.domain(), question, names, suffix)
     }
 
     /// The outputs of the map as terms.
@@ -285,20 +291,6 @@ impl MapClaim<'_> {
         let domain = extents(self.map.domain(), &symbols)?;
         points(&domain, QUICK).iter().find_map(|point| look(point, self.map.eval(point, &symbols).ok()?))
     }
-}
-
-/// Binds `vars` to fresh symbols, assumes that these are an index of a box, and returns them.
-fn assume_index(vars: &[Var], shape: &[Expr], prover: &mut Prover<'_>, names: &mut Names, suffix: &str) -> Vec<Term> {
-    let terms: Vec<Term> = vars.iter().map(|var| Term::sym(names.fresh(&format!("{}{suffix}", var.name())))).collect();
-    for (var, term) in vars.iter().zip(&terms) {
-        names.bind(var, term.clone());
-    }
-    for (term, extent) in terms.iter().zip(shape) {
-        prover.index(term.free_symbols());
-        let extent = names.term(extent);
-        prover.assume(&term.at_least(0).and(term.less(extent)), "an index of the domain");
-    }
-    terms
 }
 
 /// The values of the symbols by name, in the order of the variables.

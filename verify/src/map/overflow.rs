@@ -13,11 +13,12 @@ use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, settle};
 use super::{MapClaim, Obligation, at, from_model, symbols_from};
 use crate::concrete::tuple;
+use crate::door::All;
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
 use crate::kernel::Failure;
 use crate::obligation::Obligation as Id;
-use crate::prove::Prover;
+use crate::question::Question;
 use crate::reason::Reason;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
@@ -124,41 +125,38 @@ fn fault(part: &Expr, bindings: &Bindings, point: &[i128]) -> Option<String> {
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let vars = claim.assume(&mut prover, &mut names, "");
-    assume_addressable(&mut prover, &mut names, claim.map.domain());
-    assume_addressable(&mut prover, &mut names, claim.shape);
-    let from = prover.context().steps().len();
-    let mut result = Ok(());
-    for part in parts(claim) {
-        result = prover.prove(&fits(part, &mut names)).map(drop);
-        if result.is_err() {
-            break;
-        }
-    }
+    let mut question = claim.question(case.judge, &mut names);
+    let vars = claim.assume(&mut question, &mut names, "");
+    assume_addressable(&mut question, &mut names, claim.map.domain());
+    assume_addressable(&mut question, &mut names, claim.shape);
+    let from = question.steps().len();
+    let mut all = All::default();
+    let mut show = |part: &Expr| question.settle(&fits(part, &mut names)).map(|grounds| all.add(grounds));
+    let mut result = parts(claim).into_iter().try_for_each(&mut show).map(|()| all.grounds());
     if has_branches(claim) && matches!(result, Err(Failure::Refuted(_))) {
         // The goals ignore conditions, so the model may violate the condition of the operation that overflows.
         let text = "an operation under a condition may not fit where it does not hold";
         result = Err(Failure::NotShown(Reason::undecided(text)));
     }
-    Some(decide("map overflow", result, &prover, from, |model| {
+    Some(decide("map overflow", result, &question, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         first_fault(claim, &symbols_from(model, &mut names, case.symbols()), &point)
     }))
 }
 
 /// Assumes that a symbolic shape has at most [`MAX_SYMBOLIC_ELEMENTS`] elements; does nothing for a constant shape.
-pub(crate) fn assume_addressable(prover: &mut Prover<'_>, names: &mut Names, shape: &[Expr]) {
+pub(crate) fn assume_addressable(question: &mut Question, names: &mut Names, shape: &[Expr]) {
     if shape.iter().all(|extent| extent.as_const_int().is_some()) {
         return;
     }
     let size = shape.iter().fold(Term::int(1), |size, extent| size * names.term(extent));
     let max = Term::int(i128::from(MAX_SYMBOLIC_ELEMENTS));
-    prover.assume(&size.at_most(&max), "a symbolic buffer has at most 2^31 - 2^16 - 1 elements (checked at launch)");
+    question
+        .guaranteed(&size.at_most(&max), "a symbolic buffer has at most 2^31 - 2^16 - 1 elements (checked at launch)");
     for extent in shape {
         let extent = names.term(extent);
         if extent.as_const().is_none() {
-            prover.keep_if_implied(&extent.at_most(&max), &size, &extent);
+            question.bounds_factor(&extent.at_most(&max), &size, &extent);
         }
     }
 }

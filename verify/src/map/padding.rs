@@ -161,10 +161,10 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
 
 /// The conjunction of two decisions; the second one is made only if the first is proved.
 pub(super) fn both(first: Decision, second: impl FnOnce() -> Option<Decision>) -> Decision {
-    let (Verdict::Proved, method) = first else { return first };
+    let (Verdict::Proved(grounds), method) = first else { return first };
     match second() {
-        Some((Verdict::Proved, other)) if other == method => (Verdict::Proved, method),
-        Some((Verdict::Proved, other)) => (Verdict::Proved, Method::Each(vec![method, other])),
+        Some((Verdict::Proved(more), other)) if other == method => (Verdict::Proved(grounds.and(more)), method),
+        Some((Verdict::Proved(more), other)) => (Verdict::Proved(grounds.and(more)), Method::Each(vec![method, other])),
         Some(other) => other,
         None => (Verdict::Unknown(Reason::undecided("nothing is claimed")), method),
     }
@@ -174,17 +174,17 @@ pub(super) fn both(first: Decision, second: impl FnOnce() -> Option<Decision>) -
 fn untouched(case: &Case<'_>) -> Option<Decision> {
     let (claim, inverse) = (case.claim, case.claim.inverse?);
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let vars = claim.assume(&mut prover, &mut names, "");
-    let there = value::shown(claim.map.outputs(), &mut names, &mut prover);
+    let mut question = claim.question(case.judge, &mut names);
+    let vars = claim.assume(&mut question, &mut names, "");
+    let there = value::shown(claim.map.outputs(), &mut names, &mut question);
     for (var, output) in inverse.vars.iter().zip(claim.outputs(&mut names)) {
         names.bind(var, output);
     }
-    let valued = there.and_then(|()| value::shown([&inverse.padding], &mut names, &mut prover));
-    let from = prover.context().steps().len();
+    let valued = there.and_then(|there| Ok(there.and(value::shown([&inverse.padding], &mut names, &mut question)?)));
+    let from = question.steps().len();
     let goal = names.prop(&inverse.padding).negate().with_negations_inside();
-    let result = valued.and_then(|()| prover.prove(&goal).map(drop));
-    Some(decide("map padding", result, &prover, from, |model| {
+    let result = valued.and_then(|valued| Ok(valued.and(question.settle(&goal)?)));
+    Some(decide("map padding", result, &question, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         hit(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &point)
     }))

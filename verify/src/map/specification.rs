@@ -63,17 +63,17 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let meaning = claim.meaning?;
     let mut names = Names::default();
-    let mut prover = claim.prover(case.judge, &mut names);
-    let vars = claim.assume(&mut prover, &mut names, "");
-    let there = value::shown(claim.map.outputs(), &mut names, &mut prover);
+    let mut question = claim.question(case.judge, &mut names);
+    let vars = claim.assume(&mut question, &mut names, "");
+    let there = value::shown(claim.map.outputs(), &mut names, &mut question);
     let outputs = claim.outputs(&mut names);
     let mut inside = names.renamed(meaning.vars(), &vars);
-    let valued = there.and_then(|()| value::shown(meaning.outputs(), &mut inside, &mut prover));
+    let valued = there.and_then(|there| Ok(there.and(value::shown(meaning.outputs(), &mut inside, &mut question)?)));
     let stated = meaning.outputs().iter().map(|output| inside.term(output)).collect::<Vec<_>>();
-    let from = prover.context().steps().len();
+    let from = question.steps().len();
     let goal = Prop::all(outputs.iter().zip(&stated).map(|(output, stated)| output.equals(stated)));
-    let result = valued.and_then(|()| prover.prove(&goal).map(drop));
-    Some(decide("map specification", result, &prover, from, |model| {
+    let result = valued.and_then(|valued| Ok(valued.and(question.settle(&goal)?)));
+    Some(decide("map specification", result, &question, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         different(claim, &symbols_from(model, &mut names, case.symbols()), &point)
     }))

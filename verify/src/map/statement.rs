@@ -40,7 +40,7 @@ pub(super) fn state(mut report: Report, claim: MapClaim<'_>) -> Report {
         return report;
     }
     match &report.verdict {
-        Verdict::Proved => {
+        Verdict::Proved(_) => {
             for Statement { using, goal, .. } in statements(report.obligation, claim) {
                 report.proof.push(Part::Statement { using, goal, expected: Expected::Unsat });
             }
@@ -77,8 +77,11 @@ impl Statement {
     /// A statement with the claim's assumptions as premises and no goal yet.
     fn new(claim: MapClaim<'_>) -> Self {
         let mut names = Names::default();
-        let mut using: Vec<Prop> =
-            claim.symbols().iter().filter_map(|symbol| claim.range_of(symbol, &mut names)).collect();
+        let range = |symbol: &Var| {
+            let term = names.var(symbol);
+            claim.kind_of(symbol).range(symbol, &term, &mut names)
+        };
+        let mut using: Vec<Prop> = claim.symbols().iter().map(range).collect();
         using.extend(claim.assumptions.iter().map(|assumption| names.prop(assumption)));
         Self { names, using, goal: Prop::bool(true), logical: Vec::new(), physical: Vec::new() }
     }

@@ -10,6 +10,7 @@
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, too_many};
 use super::{Obligation, at, bits, value, witness};
+use crate::door::All;
 use crate::enumerate::largest;
 use crate::judge::{Decision, attempt_of, method_of};
 use crate::kernel::Failure;
@@ -85,48 +86,52 @@ fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
-    let mut prover = case.claim.prover(case.judge, &mut names);
-    case.claim.assume(&mut prover, &mut names, "");
-    if let Err(failure) = value::shown_or_open(case.claim.map.outputs(), &mut names, &mut prover) {
-        return Some((Verdict::Unknown(failure.reason()), attempt_of(&prover)));
+    let mut question = case.claim.question(case.judge, &mut names);
+    case.claim.assume(&mut question, &mut names, "");
+    if let Err(failure) = value::shown_or_open(case.claim.map.outputs(), &mut names, &mut question) {
+        return Some((Verdict::Unknown(failure.reason()), attempt_of(&question)));
     }
+    let mut all = All::default();
     let mut methods: Vec<Method> = Vec::new();
     for axis in (0..case.claim.shape.len()).filter(|axis| !case.claim.padded.contains(axis)) {
         match by_witness(case, axis) {
-            (Verdict::Proved, method) => methods.push(method),
+            (Verdict::Proved(grounds), method) => {
+                all.add(grounds);
+                methods.push(method);
+            }
             other => return Some(other),
         }
     }
     // In the order in which they are printed, each once.
     methods.sort_by_cached_key(Method::to_string);
     methods.dedup();
-    Some((Verdict::Proved, if methods.is_empty() { Method::AllPadded } else { Method::Each(methods) }))
+    Some((all.proved(), if methods.is_empty() { Method::AllPadded } else { Method::Each(methods) }))
 }
 
 /// Asks Z3 whether one of the candidates reaches the end of an axis.
 fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
     let mut reason = Reason::undecided(format!("no index was found that reaches the end of axis {axis}"));
     let mut method = Method::Nothing;
-    // A new prover for each candidate: the index is given by terms here, so the premises of other tiers about a general
+    // A new question for each candidate: the index is given by terms here, so the premises of other tiers about a general
     // index are not needed.
     for cases in witness::candidates(case, axis) {
         let mut names = Names::default();
-        let mut prover = case.claim.prover(case.judge, &mut names);
+        let mut question = case.claim.question(case.judge, &mut names);
         for extent in case.claim.map.domain() {
             let extent = names.term(extent);
-            prover.assume(&extent.at_least(1), "the domain has an index");
+            question.assume(&extent.at_least(1), "the domain has an index");
         }
-        let from = prover.context().steps().len();
+        let from = question.steps().len();
         let goal = witness::goal(case, axis, &cases, &mut names);
-        match prover.prove(&goal) {
-            Ok(_) => {
-                prover.keep_proof("map tight");
-                return (Verdict::Proved, Method::WithWitness(Box::new(method_of(&prover, from))));
+        match question.settle(&goal) {
+            Ok(grounds) => {
+                question.keep_proof("map tight");
+                return (Verdict::Proved(grounds), Method::WithWitness(Box::new(method_of(&question, from))));
             }
             Err(failure @ Failure::Internal(_)) => return (Verdict::Unknown(failure.reason()), Method::Z3),
             Err(failure) => {
                 reason = failure.reason().after(&format!("that {cases} reaches the end of axis {axis}: "));
-                method = attempt_of(&prover);
+                method = attempt_of(&question);
             }
         }
     }

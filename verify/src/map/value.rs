@@ -12,8 +12,9 @@
 
 use tilewright_ir::{BinaryOp, Expr};
 
+use crate::door::{All, Grounds};
 use crate::kernel::Failure;
-use crate::prove::Prover;
+use crate::question::Question;
 use crate::reason::Reason;
 use crate::term::Prop;
 use crate::translate::Names;
@@ -22,24 +23,25 @@ use crate::translate::Names;
 pub(super) fn shown<'e>(
     exprs: impl IntoIterator<Item = &'e Expr>,
     names: &mut Names,
-    prover: &mut Prover<'_>,
-) -> Result<(), Failure> {
+    question: &mut Question,
+) -> Result<Grounds, Failure> {
+    let mut all = All::default();
     for expr in exprs {
-        let goal = has_value(expr, names, prover);
+        let goal = has_value(expr, names);
         if goal.as_bool() != Some(true) {
-            prover.prove(&goal)?;
+            all.add(question.settle(&goal)?);
         }
     }
-    Ok(())
+    Ok(all.grounds())
 }
 
 /// As [`shown`], for goals of which a missing value is not a counterexample: the failure is then not a refutation.
 pub(super) fn shown_or_open<'e>(
     exprs: impl IntoIterator<Item = &'e Expr>,
     names: &mut Names,
-    prover: &mut Prover<'_>,
-) -> Result<(), Failure> {
-    shown(exprs, names, prover).map_err(|failure| match failure {
+    question: &mut Question,
+) -> Result<Grounds, Failure> {
+    shown(exprs, names, question).map_err(|failure| match failure {
         Failure::Refuted(model) => {
             Failure::NotShown(Reason::undecided(format!("an operation has no value at {model}")))
         }
@@ -47,31 +49,29 @@ pub(super) fn shown_or_open<'e>(
     })
 }
 
-/// The proposition that an expression has a value. It is the constant true if all divisors are nonzero numbers or products
-/// of extents, as in nearly all maps.
-fn has_value(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
-    let mut parts = vec![operation(expr, names, prover)];
+/// The proposition that an expression has a value. It is the constant true if all divisors are nonzero numbers,
+/// as in most maps.
+fn has_value(expr: &Expr, names: &mut Names) -> Prop {
+    let mut parts = vec![operation(expr, names)];
     if let Expr::IfThenElse(condition, then, otherwise) = expr {
-        parts.push(has_value(condition, names, prover));
-        let (then, otherwise) = (has_value(then, names, prover), has_value(otherwise, names, prover));
+        parts.push(has_value(condition, names));
+        let (then, otherwise) = (has_value(then, names), has_value(otherwise, names));
         if [&then, &otherwise].iter().any(|branch| branch.as_bool() != Some(true)) {
             let condition = names.prop(condition);
             parts.push(condition.implies(then));
             parts.push(condition.negate().implies(otherwise));
         }
     } else {
-        parts.extend(expr.children().map(|child| has_value(child, names, prover)));
+        parts.extend(expr.children().map(|child| has_value(child, names)));
     }
     Prop::all(parts)
 }
 
 /// The proposition that the outermost operation has a value if its operands do.
-fn operation(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
+fn operation(expr: &Expr, names: &mut Names) -> Prop {
     match expr {
         Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod, _, divisor) => {
-            let divisor = names.term(divisor);
-            let positive = divisor.as_const().is_none() && prover.positive(&divisor).is_some();
-            if positive { Prop::bool(true) } else { divisor.differs(0) }
+            names.term(divisor).differs(0)
         }
         Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, value, amount) => {
             let amount = names.term(amount);

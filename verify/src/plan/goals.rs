@@ -3,21 +3,24 @@
 //! A tensor in its pool is a box of moments, columns and rows (or of moments and bytes). The goals are that no two boxes of
 //! a pool share a point, and that every box lies inside its pool.
 //!
-//! The goals are linear and small, but there is one for each pair, so a plan with more than [`MAX_PAIRS`] pairs has none.
+//! The goals are linear and small. One goal states that a box shares no point with any of the boxes after it. A plan with
+//! more than [`MAX_PAIRS`] pairs of boxes has no goals: it rests on the sweep alone, and the report says so.
 //!
 //! ```text
-//! 0 <= column < 60, 0 <= moment <= 4   |-   not (56 <= column < 116 and 1 <= moment <= 4)        refuted: column 56
+//! 0 <= column < 60, 0 <= moment <= 4   |-   not (56 <= column < 116 and 1 <= moment <= 4  or  ..)        refuted: column 56
 //! ```
 
 use tilewright_ir::{Region, Room};
 
 use super::graph::Planned;
 use super::live::Life;
+use crate::door::{All, inspected};
 use crate::judge::{Decision, Judge, decide};
+use crate::map::SECOND_BUDGET;
 use crate::method::Method;
-use crate::prove::Prover;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
+use crate::verdict::Verdict;
 
 /// Greatest number of pairs given to Z3; larger plans rest on the sweep alone.
 const MAX_PAIRS: usize = 1 << 12;
@@ -63,22 +66,26 @@ fn range(at: &Term, start: u64, size: u64) -> [Prop; 2] {
     [at.at_least(i128::from(start)), at.less(i128::from(start) + i128::from(size))]
 }
 
+/// Number of boxes in one goal that they all lie in their pools.
+const TOGETHER: usize = 64;
+
 /// Proves that no two boxes of a pool overlap. `swept` is the method of the sweep that has decided it.
 pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: Method) -> Decision {
     let boxes: Vec<(usize, Life)> =
         lives.iter().enumerate().filter_map(|(root, life)| Some((root, (*life)?))).collect();
-    let mut goals = Vec::new();
+    let (mut goals, mut pairs) = (Vec::new(), 0);
     let point = Point::new();
     for (position, &(one, life)) in boxes.iter().enumerate() {
         let place = planned.place(one);
         let others = boxes[position + 1..].iter().filter(|(other, _)| planned.place(*other).pool == place.pool);
-        for &(other, other_life) in others {
-            if goals.len() == MAX_PAIRS {
-                return (crate::Verdict::Proved, swept);
-            }
-            let region = planned.place(other).region;
-            let outside = Prop::all(point.during(region, other_life)).negate();
-            goals.push((point.during(place.region, life), outside));
+        let others: Vec<Prop> =
+            others.map(|&(other, life)| Prop::all(point.during(planned.place(other).region, life))).collect();
+        pairs += others.len();
+        if pairs > MAX_PAIRS {
+            return (inspected(), Method::Twice(Box::new(swept), None));
+        }
+        if !others.is_empty() {
+            goals.push((point.during(place.region, life), Prop::any(others).negate()));
         }
     }
     shown(judge, "plan-disjoint", &goals, swept)
@@ -87,7 +94,7 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
 /// Proves that every box lies inside its pool. `evaluated` is the method of the evaluation that has decided it.
 pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: Method) -> Decision {
     if planned.roots.len() > MAX_PAIRS {
-        return (crate::Verdict::Proved, evaluated);
+        return (inspected(), Method::Twice(Box::new(evaluated), None));
     }
     let point = Point::new();
     let goal = |tensor: usize| {
@@ -96,27 +103,38 @@ pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: Method) -> D
             Room::Bytes(size) => Region::Bytes { offset: 0, size },
             Room::Texels { width, height } => Region::Texels { x: 0, y: 0, width, height },
         };
-        (point.within(place.region), Prop::all(point.within(all)))
+        Prop::all(point.within(place.region)).and(Prop::all(point.within(all)).negate())
     };
-    let goals: Vec<_> = (0..planned.roots.len()).map(goal).collect();
+    let tensors: Vec<usize> = (0..planned.roots.len()).collect();
+    let goals = tensors.chunks(TOGETHER).map(|tensors| {
+        let leaving: Vec<Prop> = tensors.iter().map(|&tensor| goal(tensor)).collect();
+        (Vec::new(), Prop::any(leaving).negate())
+    });
+    let goals: Vec<_> = goals.collect();
     shown(judge, "plan-fits", &goals, evaluated)
 }
 
-/// Proves goals, each from its own premises, and keeps the proofs. A goal that is not proved overrides the decision made
-/// without a solver.
+/// Proves goals, each from its own premises, and keeps the proofs. A goal that Z3 refutes contradicts the method that has
+/// decided the plan, which is an internal error; without an answer in its budget, that decision stands.
 fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: Method) -> Decision {
+    let judge = judge.limited(SECOND_BUDGET);
     let mut asked = 0;
+    let mut all = All::default();
     for (premises, goal) in goals {
-        let mut prover: Prover<'_> = judge.prover(&mut Names::default(), &[]);
+        let mut question = judge.question(&mut Names::default(), &[]);
         for premise in premises {
-            prover.assume(premise, "in the region, while the tensor lives");
+            question.assume(premise, "in the region, while the tensor lives");
         }
-        let result = prover.prove(goal).map(|_| ());
-        let (verdict, by) = decide(of, result, &prover, 0, |_| None);
-        if !verdict.is_proved() {
-            return (verdict, by);
+        let result = question.settle(goal);
+        let (verdict, by) = decide(of, result, &question, 0, |_| None);
+        match verdict {
+            Verdict::Proved(grounds) => all.add(grounds),
+            Verdict::Unknown(reason) if !reason.is_internal() => {
+                return (inspected(), Method::Twice(Box::new(method), None));
+            }
+            other => return (other, by),
         }
         asked += usize::from(by.asks_solver());
     }
-    (crate::Verdict::Proved, Method::Confirmed(Box::new(method), asked))
+    (all.proved(), Method::Confirmed(Box::new(method), asked))
 }

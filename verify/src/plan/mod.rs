@@ -23,6 +23,7 @@ mod room;
 use tilewright_ir::{Graph, MemoryPlan, Region, Room};
 
 use self::graph::Planned;
+use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -47,7 +48,7 @@ impl Judge {
     /// let pool = |bytes| Pool { scope: Scope::Global, dtype: ScalarType::Float32.into(), room: Room::Bytes(bytes) };
     /// let at = |offset| PoolPlace { pool: 0, region: Region::Bytes { offset, size: 60 } };
     /// let plan = MemoryPlan { pools: vec![pool(120)], places: vec![at(0), at(60)] };
-    /// let judge = Judge::new(Config::default())?;
+    /// let judge = Judge::new(Config::default(), tilewright_search::strategies())?;
     /// assert!(judge.check_plan(&graph, &plan).iter().all(|report| report.verdict.is_proved()));
     /// let broken = MemoryPlan { places: vec![at(0), at(56)], ..plan };
     /// let reports = judge.check_plan(&graph, &broken);
@@ -74,7 +75,7 @@ impl Judge {
         ]
     }
 
-    /// Decides plan-disjoint by a sweep over time; a judge that records confirms the result by Z3.
+    /// Decides plan-disjoint by a sweep over time, and again by Z3 for plans of up to a few thousand pairs.
     fn plan_disjoint(&self, planned: &Planned<'_>) -> Decision {
         if let Some(found) = moved_view(planned) {
             return (Verdict::Refuted(found), Method::Evaluation);
@@ -88,18 +89,18 @@ impl Judge {
         };
         let verdict = disjoint::sweep(planned, &lives);
         let method = Method::Inspection("backward walk, sweep");
-        if verdict.is_proved() && self.is_recording() {
+        if verdict.is_proved() {
             return goals::disjoint(self, planned, &lives, method);
         }
         (verdict, method)
     }
 
-    /// Decides plan-fits by evaluation; a judge that records confirms the result by Z3.
+    /// Decides plan-fits by evaluation, and again by Z3 for plans of up to a few thousand tensors.
     fn plan_fits(&self, planned: &Planned<'_>) -> Decision {
         let pools = (0..planned.plan.pools.len()).find_map(|pool| room::no_pool(planned, pool));
         let decided =
             evaluated(pools.or_else(|| (0..planned.roots.len()).find_map(|tensor| room::misfit(planned, tensor))));
-        if decided.0.is_proved() && self.is_recording() {
+        if decided.0.is_proved() {
             return goals::fits(self, planned, decided.1);
         }
         decided
@@ -121,7 +122,7 @@ fn plan_access(planned: &Planned<'_>) -> Decision {
 
 /// Refuted by a counterexample; proved if there is none.
 fn evaluated(found: Option<Counterexample>) -> Decision {
-    (found.map_or(Verdict::Proved, Verdict::Refuted), Method::Evaluation)
+    (found.map_or_else(inspected, Verdict::Refuted), Method::Evaluation)
 }
 
 /// The counterexample of a view that does not lie where its root lies.

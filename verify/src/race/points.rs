@@ -10,6 +10,7 @@ use tilewright_ir::{Bindings, Buffer, Expr, Var};
 use super::{Pair, is_linear};
 use crate::access::{Access, at_point};
 use crate::concrete::{instances, tuple};
+use crate::door::everywhere;
 use crate::judge::Decision;
 use crate::lanes::values;
 use crate::method::{Method, Points};
@@ -21,22 +22,27 @@ type Key = (Vec<i128>, Vec<i128>);
 /// What all iterations say, or some that race; `None` if there are more than `limit` of them, or something has no value.
 pub(super) fn tried(pair: &Pair<'_>, limit: usize) -> Option<Decision> {
     let symbols = &pair.one.path.symbols;
-    let mut is_complete = symbols.is_empty();
+    let (mut is_complete, mut looked_at) = (symbols.is_empty(), 0);
     for instance in instances(symbols) {
-        match race_at(pair, &instance, limit) {
+        match race_at(pair, &instance, limit, &mut looked_at) {
             Ok(None) => {}
             Ok(Some(found)) => return Some((Verdict::Refuted(found), Method::Evaluation)),
             Err(Incomplete) => is_complete = false,
         }
     }
-    is_complete.then_some((Verdict::Proved, Method::Enumeration(Points::All)))
+    is_complete.then_some((everywhere(looked_at), Method::Enumeration(Points::All)))
 }
 
 /// Some iterations were not looked at.
 struct Incomplete;
 
-/// Two iterations that touch one element, for one choice of the extents.
-fn race_at(pair: &Pair<'_>, instance: &Bindings, limit: usize) -> Result<Option<Counterexample>, Incomplete> {
+/// Two iterations that touch one element, for one choice of the extents. Counts the iterations that are looked at.
+fn race_at(
+    pair: &Pair<'_>,
+    instance: &Bindings,
+    limit: usize,
+    looked_at: &mut u64,
+) -> Result<Option<Counterexample>, Incomplete> {
     let var = pair.var().ok_or(Incomplete)?;
     let outer: Vec<Expr> = outer_loops(pair).iter().map(Expr::from).collect();
     // An element that two iterations touch races with any third one: two are enough to know.
@@ -51,6 +57,7 @@ fn race_at(pair: &Pair<'_>, instance: &Bindings, limit: usize) -> Result<Option<
             is_clear = false;
             return None;
         };
+        *looked_at += 1;
         for place in places {
             let (first, second) = seen.entry((outside.clone(), place)).or_insert((at, None));
             if *first != at {
@@ -69,6 +76,7 @@ fn race_at(pair: &Pair<'_>, instance: &Bindings, limit: usize) -> Result<Option<
             is_clear = false;
             return None;
         };
+        *looked_at += 1;
         places.into_iter().find_map(|place| {
             let (first, second) = seen.get(&(outside.clone(), place))?;
             let other = [Some(*first), *second].into_iter().flatten().find(|other| *other != at)?;

@@ -15,13 +15,13 @@ use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
 
 use crate::access::Access;
+use crate::door::inspected;
 use crate::judge::{Decision, Judge};
 use crate::map::{self, MapClaim};
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::pass::{equal, holds};
 use crate::path::{Path, Step};
-use crate::verdict::Verdict;
 
 /// Loops from 0, each with its extent.
 type Loops = Vec<(Var, Expr)>;
@@ -50,8 +50,7 @@ pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Deci
     }
     let one_to_one = one_to_one(judge, &nowhere.scalars, &loops, texel, &store.buffer.shape[..2]);
     let counted = counted(judge, nowhere, &loops, &store.buffer.shape[..2]);
-    (one_to_one && counted)
-        .then_some((Verdict::Proved, Method::Inspection("one to one, and as many iterations as texels")))
+    (one_to_one && counted).then_some((inspected(), Method::Inspection("one to one, and as many iterations as texels")))
 }
 
 fn one_to_one(judge: &Judge, scalars: &[Var], loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) -> bool {

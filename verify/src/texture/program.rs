@@ -15,6 +15,7 @@ use super::vectors::is_texels;
 use super::within;
 use crate::access::{Access, accesses, at_point, describe};
 use crate::concrete::{instances, tuple};
+use crate::door::{All, everywhere, inspected};
 use crate::judge::{Decision, Judge, Report, unsupported};
 use crate::lanes::values;
 use crate::method::{Method, Points};
@@ -154,12 +155,13 @@ impl<'a> Texels<'a> {
                 return unknown(format!("`{texture}` is written as `{}`, in another shape", write.access.buffer));
             }
         }
-        (Verdict::Proved, Method::Inspection("no nest reads and writes it"))
+        (inspected(), Method::Inspection("no nest reads and writes it"))
     }
 
     /// Every texel that is read was written by an earlier nest.
     fn defined(&self, texture: &Buffer, touches: &[&Touch]) -> Decision {
         let mut method = Method::SameText;
+        let mut all = All::default();
         for read in touches.iter().filter(|touch| !touch.writes) {
             let earlier: Vec<_> =
                 touches.iter().filter(|touch| touch.writes && touch.nest < read.nest).copied().collect();
@@ -180,11 +182,14 @@ impl<'a> Texels<'a> {
                 earlier.iter().find_map(|write| record::attempt(|| covers(self.judge, &write.start, &write.access)));
             let decision = whole.unwrap_or_else(|| enumerated(read, &earlier));
             match decision {
-                (Verdict::Proved, how) => method = how,
+                (Verdict::Proved(grounds), how) => {
+                    all.add(grounds);
+                    method = how;
+                }
                 other => return other,
             }
         }
-        (Verdict::Proved, method)
+        (all.proved(), method)
     }
 }
 
@@ -225,5 +230,9 @@ fn enumerated(read: &Touch, writes: &[&Touch]) -> Decision {
             _ => return open(),
         }
     }
-    if path.symbols.is_empty() { (Verdict::Proved, Method::Enumeration(Points::Reads(looked_at))) } else { open() }
+    if path.symbols.is_empty() {
+        (everywhere(looked_at), Method::Enumeration(Points::Reads(looked_at)))
+    } else {
+        open()
+    }
 }

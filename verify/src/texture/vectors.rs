@@ -8,6 +8,7 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, PrimFunc, StmtKind, Var};
 
 use super::no_texels;
 use crate::access::{Access, accesses, at_point, bounds, describe, lane_of};
+use crate::door::{All, inspected};
 use crate::judge::{Decision, Judge, Report};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -71,6 +72,7 @@ fn lanes(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>]) -> Decision {
         return refuted(site, text);
     }
     let mut contiguous = true;
+    let mut all = All::default();
     for vector in vectors {
         let (last, before) = (&vector.indices[vector.indices.len() - 1], &vector.indices[..vector.indices.len() - 1]);
         if before.iter().any(|index| !index.dtype().is_scalar()) {
@@ -85,12 +87,12 @@ fn lanes(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>]) -> Decision {
         contiguous &= stride(last) == Some(1);
         if vector.writes {
             match distinct(judge, site, last) {
-                (Verdict::Proved, _) => {}
+                (Verdict::Proved(grounds), _) => all.add(grounds),
                 other => return other,
             }
         }
     }
-    in_range(judge, site, vectors, contiguous)
+    in_range(judge, site, vectors, (contiguous, all))
 }
 
 /// Whether an index is `ramp(0, 1, 4)`.
@@ -105,7 +107,7 @@ fn stride(index: &Expr) -> Option<i128> {
 /// Different lanes of a store have different elements.
 fn distinct(judge: &Judge, site: &Site<'_>, index: &Expr) -> Decision {
     if stride(index).is_some_and(|stride| stride != 0) {
-        return (Verdict::Proved, Method::Inspection("ramp"));
+        return (inspected(), Method::Inspection("ramp"));
     }
     let [a, b] = ["lane", "lane'"].map(Var::index);
     let mut path = site.path.clone();
@@ -118,11 +120,11 @@ fn distinct(judge: &Judge, site: &Site<'_>, index: &Expr) -> Decision {
 }
 
 /// Every lane lies in its buffer.
-fn in_range(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>], contiguous: bool) -> Decision {
+fn in_range(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>], (contiguous, mut all): (bool, All)) -> Decision {
     let touched = |access: &Access| vectors.iter().any(|vector| *vector.buffer == access.buffer);
     for access in accesses(site).iter().filter(|access| touched(access)) {
         match bounds(judge, access) {
-            (Verdict::Proved, _) => {}
+            (Verdict::Proved(grounds), _) => all.add(grounds),
             other => return other,
         }
     }
@@ -132,7 +134,7 @@ fn in_range(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>], contiguous: 
         (true, false) => "contiguous vectors, in range",
         (false, _) => "in range, and different elements where it is written",
     };
-    (Verdict::Proved, Method::Inspection(method))
+    (all.proved(), Method::Inspection(method))
 }
 
 fn refuted(site: &Site<'_>, text: String) -> Decision {

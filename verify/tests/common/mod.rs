@@ -27,5 +27,5 @@ pub(crate) fn buffer(func: &PrimFunc, name: &str) -> Buffer {
 
 /// A judge with the usual budgets.
 pub(crate) fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
+    Judge::new(Config::default(), tilewright_search::strategies()).unwrap()
 }

@@ -169,7 +169,7 @@ pub(crate) fn difference_in(report: &Report) -> Option<String> {
     match &report.verdict {
         Verdict::Refuted(found) => Some(found.to_string()),
         Verdict::Unknown(reason) if reason.kind() == ReasonKind::Differs => Some(reason.to_string()),
-        Verdict::Proved | Verdict::Unknown(_) | Verdict::Skipped(_) | Verdict::Vacuous(_) => None,
+        Verdict::Proved(_) | Verdict::Unknown(_) | Verdict::Skipped(_) | Verdict::Vacuous(_) => None,
     }
 }
 

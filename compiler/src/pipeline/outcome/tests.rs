@@ -4,12 +4,23 @@ use tilewright_verify::{Counterexample, Method, Obligation, Proof, Reason, Reaso
 
 use super::*;
 
+/// A verdict that the judge gave: nobody else can make one that says *proved*.
+fn judged() -> Verdict {
+    let i = tilewright_ir::Var::index("i");
+    let shape = [tilewright_ir::Expr::int(3)];
+    let map =
+        tilewright_ir::IndexMap::new(vec![i.clone()], shape.to_vec(), vec![tilewright_ir::Expr::from(&i)], vec![])
+            .unwrap();
+    let judge = tilewright_verify::Judge::new(tilewright_verify::Config::default(), tilewright_search::strategies());
+    judge.unwrap().check_map(tilewright_verify::MapClaim::new(&map, &shape)).remove(0).verdict
+}
+
 /// An outcome in which everything is well; tests spoil it.
 fn proved() -> FunctionOutcome {
     let report = Report {
         obligation: Obligation::Injective,
         subject: "B: lambda i, j: [j, i]".into(),
-        verdict: Verdict::Proved,
+        verdict: judged(),
         method: Method::Z3,
         ms: 0.5,
         place: None,

@@ -1,7 +1,7 @@
 //! Decomposition of a flattened index: `((a * n + b) * m + c)` is the mixed-radix numeral of the digits `a, b, c` in the
 //! radices `n, m`.
 //!
-//! This is a heuristic. The [kernel](crate::kernel) proves every decomposition before it is used.
+//! This is a heuristic. The [kernel](tilewright_kernel::facts) proves every decomposition before it is used.
 //!
 //! ```text
 //! ((n * H + h) * W + w) * 4 + 3 + c      digits n, h, w, c + 3        radices H, W, 4
@@ -10,12 +10,12 @@
 
 use tilewright_ir::gcd;
 
-use crate::poly::{Monomial, Poly, common, without};
-use crate::term::{Symbol, Term};
+use tilewright_kernel::poly::{Monomial, Poly, common, without};
+use tilewright_kernel::term::{Symbol, Term};
 
 /// A product of a positive constant and extents: a single term of a polynomial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Product {
+pub(crate) struct Product {
     /// The constant factor.
     coefficient: i128,
     /// The other factors.
@@ -29,18 +29,18 @@ impl Product {
     }
 
     /// The product as a term.
-    pub fn term(&self) -> Term {
+    pub(crate) fn term(&self) -> Term {
         self.atoms.iter().fold(Term::int(self.coefficient), |product, atom| product * atom)
     }
 
     /// The factors one by one: the atoms, then the constant unless it is 1.
-    pub fn factors(&self) -> Vec<Term> {
+    pub(crate) fn factors(&self) -> Vec<Term> {
         let constant = (self.coefficient != 1).then(|| Term::int(self.coefficient));
         self.atoms.iter().cloned().chain(constant).collect()
     }
 
     /// `self / divisor`; `None` if the division is not exact.
-    pub fn divide(&self, divisor: &Self) -> Option<Self> {
+    pub(crate) fn divide(&self, divisor: &Self) -> Option<Self> {
         if divisor.coefficient == 0 || self.coefficient % divisor.coefficient != 0 {
             return None;
         }
@@ -61,7 +61,7 @@ impl Product {
     }
 
     /// The product that `term` is; `None` unless it is a single monomial with a positive coefficient.
-    pub fn from_term(term: &Term) -> Option<Self> {
+    pub(crate) fn from_term(term: &Term) -> Option<Self> {
         let poly = Poly::from_term(term)?;
         let mut terms = poly.terms();
         let (monomial, coefficient) = terms.next()?;
@@ -69,7 +69,7 @@ impl Product {
     }
 
     /// `term / self`; `None` unless every monomial of the term is divisible.
-    pub fn quotient_of(&self, term: &Term) -> Option<Term> {
+    pub(crate) fn quotient_of(&self, term: &Term) -> Option<Term> {
         let mut sum = Term::int(0);
         for (powers, coefficient) in Poly::from_term(term)?.powers() {
             let product = Self { coefficient, atoms: expanded(powers) };
@@ -86,21 +86,21 @@ fn expanded(powers: impl IntoIterator<Item = (Term, u32)>) -> Monomial<Term> {
 
 /// A numeral: `((digits[0] * radices[0] + digits[1]) * radices[1] + ...)`, one radix fewer than digits.
 #[derive(Clone, Debug)]
-pub struct Numeral {
+pub(crate) struct Numeral {
     /// Most significant first.
-    pub digits: Vec<Term>,
+    pub(crate) digits: Vec<Term>,
     /// The radix that the value so far is multiplied by before the next digit is added.
-    pub radices: Vec<Term>,
+    pub(crate) radices: Vec<Term>,
     /// The last digit's place value; 1 unless every place has a common factor.
-    pub unit: Product,
+    pub(crate) unit: Product,
     /// The first digit's place value, in units of `unit`.
-    pub top: Product,
+    pub(crate) top: Product,
 }
 
 impl Numeral {
     /// The numeral in which digit `position` (at least 1) and the one before it are combined into one digit.
     #[must_use]
-    pub fn merged(&self, position: usize) -> Self {
+    pub(crate) fn merged(&self, position: usize) -> Self {
         let mut merged = self.clone();
         let low = merged.digits.remove(position);
         let radix = merged.radices.remove(position - 1);
@@ -117,7 +117,8 @@ impl Numeral {
     }
 
     /// The value of the numeral, in Horner form.
-    pub fn term(&self) -> Term {
+    #[cfg(test)]
+    pub(crate) fn term(&self) -> Term {
         let mut value = self.digits.first().cloned().unwrap_or_else(|| Term::int(0));
         for (radix, digit) in self.radices.iter().zip(&self.digits[1..]) {
             value = value * radix + digit;
@@ -128,7 +129,7 @@ impl Numeral {
 
 /// Decomposes a term. Atoms that contain a symbol for which `is_index` holds belong to digits, the others to place values.
 /// `None` if a monomial contains a product of digits or the places do not form a numeral.
-pub fn numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numeral> {
+pub(crate) fn numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numeral> {
     let mut places: Vec<(Product, Term)> = Vec::new();
     let mut offsets = Vec::new();
     for (powers, coefficient) in Poly::from_term(term)?.powers() {
@@ -188,7 +189,7 @@ fn chain(places: Vec<(Product, Term)>) -> Option<Numeral> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::poly::probably_equal;
+    use tilewright_kernel::poly::probably_equal;
 
     fn taken_apart(term: &Term) -> Option<Numeral> {
         numeral(term, &|symbol| symbol.name().starts_with('i'))

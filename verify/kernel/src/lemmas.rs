@@ -3,10 +3,10 @@
 //! A flattened index is a Horner chain `((i0 * n1 + i1) * n2 + i2) ...` of digits `0 <= i < n`. With symbolic extents it is
 //! non-linear, and Z3 does not terminate on it in practice. Digit by digit, however, each step is an instance of a lemma
 //! over five variables that Z3 proves in a millisecond. Nothing here is trusted: all facts come from the
-//! [kernel](crate::kernel).
+//! [kernel](crate::facts).
 //!
 //! ```
-//! use tilewright_verify::{kernel::Context, lemmas::{Lemma, Lemmas}, solver::Solver, term::Term};
+//! use tilewright_kernel::{facts::Context, lemmas::{Lemma, Lemmas}, solver::Solver, term::Term};
 //! let solver = Solver::new()?;
 //! let lemmas = Lemmas::new(&solver);
 //! let mut context = Context::new(&solver);
@@ -23,7 +23,7 @@
 mod chain;
 mod statements;
 
-use crate::kernel::{Context, Fact, Failure, Mode, Theorem};
+use crate::facts::{Context, Fact, Failure, Mode, Theorem};
 use crate::reason::Reason;
 use crate::solver::{Budget, Solver};
 use crate::term::{Prop, Substitution, Term};

@@ -5,7 +5,7 @@
 //! and simplify nothing else: a term prints as it was built.
 //!
 //! ```
-//! use tilewright_verify::term::Term;
+//! use tilewright_kernel::term::Term;
 //! let (n, c) = (Term::sym("n"), Term::sym("c"));
 //! let index = &n * 4 + c.floor_mod(4);
 //! assert_eq!(index.to_string(), "n * 4 + c % 4");

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// A simultaneous substitution of terms for integer variables.
 ///
 /// ```
-/// use tilewright_verify::term::{Substitution, Term};
+/// use tilewright_kernel::term::{Substitution, Term};
 /// let (x, y) = (Term::sym("x"), Term::sym("y"));
 /// let swap = Substitution::new([("x", &y), ("y", &x)]);
 /// assert_eq!(swap.term(&(&x - &y)), &y - &x);

@@ -1,7 +1,7 @@
 //! The meaning of terms: evaluation under an assignment, in checked `i128` arithmetic.
 //!
 //! ```
-//! use tilewright_verify::term::{Assignment, EvalError, Term};
+//! use tilewright_kernel::term::{Assignment, EvalError, Term};
 //! let quotient = Term::sym("a").floor_div(Term::sym("b"));
 //! let at = |a, b| quotient.eval(&Assignment::new().with("a", a).with("b", b));
 //! assert_eq!(at(-7, 2), Ok(-4));

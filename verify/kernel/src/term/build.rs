@@ -1,7 +1,7 @@
 //! Constructors. They fold constants (with checked arithmetic: what leaves `i128` stays unfolded) and neutral elements.
 //!
 //! ```
-//! use tilewright_verify::term::Term;
+//! use tilewright_kernel::term::Term;
 //! let x = Term::sym("x");
 //! assert_eq!((&x * 1 + 0).to_string(), "x");
 //! assert_eq!((Term::int(7).floor_div(-2)).to_string(), "-4");
@@ -82,7 +82,7 @@ impl Term {
     }
 
     /// A comparison, folded if both sides are constants or the same term.
-    pub(crate) fn compare(&self, comparison: Comparison, rhs: Term) -> Prop {
+    pub fn compare(&self, comparison: Comparison, rhs: Term) -> Prop {
         let decided = match (self.as_const(), rhs.as_const()) {
             (Some(a), Some(b)) => Some(compare(comparison, a, b)),
             _ if *self == rhs => Some(matches!(comparison, Comparison::Eq | Comparison::Le)),

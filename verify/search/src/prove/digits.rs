@@ -9,12 +9,12 @@
 //! A digit that is not in the range of its radix, such as `h` in `h < 2 * H`, is merged with the one above it.
 
 use super::{Prover, facts};
-use crate::kernel::{Fact, Mode};
-use crate::lemmas::{Lemma, poly_identity};
 use crate::numeral::{Numeral, Product, numeral};
-use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind};
+use tilewright_kernel::facts::{Fact, Mode};
+use tilewright_kernel::lemmas::{Lemma, poly_identity};
+use tilewright_kernel::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind};
 
-impl Prover<'_> {
+impl Prover {
     /// Proves a bound of a flattened index digit by digit; `None` if the goal is no such bound or a digit is out of range.
     pub(super) fn by_digits(&mut self, goal: &Prop) -> Option<Fact> {
         let PropKind::Compare(comparison, lhs, rhs) = goal.kind() else { return None };
@@ -88,7 +88,7 @@ impl Prover<'_> {
             match digits.get(position) {
                 Some(fact) => using.push(fact.clone()),
                 // The unit: a last digit of 0 in a radix of at least 1.
-                None => using.push(self.positive(&radix)?),
+                None => using.push(self.shown_positive(&radix)?),
             }
             let using: Vec<&Fact> = using.iter().collect();
             known = self.lemmas.horner_bounds(&mut self.context, [&value, &limit], [&digit, &radix], &using).ok()?;
@@ -113,7 +113,7 @@ impl Prover<'_> {
             let (Some(whole), Some(part)) = (Product::from_term(&size), Product::from_term(limit)) else { continue };
             let Some(rest) = whole.divide(&part) else { continue };
             let rest = rest.term();
-            let Some(positive) = self.positive(&rest) else { continue };
+            let Some(positive) = self.shown_positive(&rest) else { continue };
             let Some(not_negative) = self.not_negative(limit) else { continue };
             let one = Term::int(1);
             let using = [&positive, &not_negative];
@@ -128,7 +128,7 @@ impl Prover<'_> {
     }
 
     /// `1 <= product`, factor by factor.
-    pub fn positive(&mut self, product: &Term) -> Option<Fact> {
+    pub(super) fn shown_positive(&mut self, product: &Term) -> Option<Fact> {
         if let Some(known) = self.positive.get(product) {
             return Some(known.clone());
         }
@@ -164,7 +164,7 @@ impl Prover<'_> {
 
     /// `0 <= product`
     pub(super) fn not_negative(&mut self, product: &Term) -> Option<Fact> {
-        let positive = self.positive(product)?;
+        let positive = self.shown_positive(product)?;
         self.context.derive(product.at_least(0), &[&positive], Mode::Abstract).ok()
     }
 

@@ -6,12 +6,12 @@
 //! unknowns do not depend on earlier goals.
 //!
 //! ```
-//! use tilewright_verify::{encode::Encoding, solver::{Outcome, Solver}, term::Term};
+//! use tilewright_kernel::{encode::Encoding, solver::{Outcome, Solver}, term::Term};
 //! let solver = Solver::new()?;
 //! let x = Term::sym("x");
 //! let answer = solver.check(&[x.at_least(0)], &x.floor_mod(8).at_most(&x), Encoding::Exact)?;
 //! assert_eq!(answer.outcome, Outcome::Proved);
-//! # Ok::<(), tilewright_verify::solver::SolverError>(())
+//! # Ok::<(), tilewright_kernel::solver::SolverError>(())
 //! ```
 
 mod memo;

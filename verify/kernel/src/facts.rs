@@ -11,9 +11,9 @@
 //! The channel digit of `NCHW4c` is in range and, with its block, determines the channel:
 //!
 //! ```
-//! use tilewright_verify::kernel::{Consistency, Context, Mode};
-//! use tilewright_verify::solver::Solver;
-//! use tilewright_verify::term::Term;
+//! use tilewright_kernel::facts::{Consistency, Context, Mode};
+//! use tilewright_kernel::solver::Solver;
+//! use tilewright_kernel::term::Term;
 //!
 //! let mut context = Context::new(&Solver::new()?);
 //! let (c, d) = (Term::sym("c"), Term::sym("d"));
@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub use theorem::Theorem;
-pub(crate) use theorem::euclid;
+pub use theorem::euclid;
 
 /// A proposition that follows from the premises of its context.
 #[derive(Clone, Debug)]
@@ -412,14 +412,22 @@ impl Context {
     /// Z3 gives a model of the premises that evaluation refutes although nothing was approximated: an internal error.
     pub fn consistent(&self) -> Result<Consistency, Failure> {
         let premises: Vec<Prop> = self.premises.iter().map(|premise| premise.prop.clone()).collect();
-        if let Some(point) = replay::small_witness(&premises) {
+        self.can_hold(&premises)
+    }
+
+    /// Whether some propositions can hold together: a few small points are tried, then Z3 is asked.
+    ///
+    /// # Errors
+    /// As [`Context::consistent`].
+    pub fn can_hold(&self, premises: &[Prop]) -> Result<Consistency, Failure> {
+        if let Some(point) = replay::small_witness(premises) {
             return Ok(Consistency::Satisfiable(point));
         }
-        let answer = self.solver.check(&premises, &Prop::bool(false), Encoding::Exact)?;
+        let answer = self.solver.check(premises, &Prop::bool(false), Encoding::Exact)?;
         match answer.outcome {
             Outcome::Proved => Ok(Consistency::Vacuous),
             Outcome::Unknown(reason) => Ok(Consistency::Unknown(reason)),
-            Outcome::Refuted(model) => replay::witness(&premises, model, answer.query.approximate),
+            Outcome::Refuted(model) => replay::witness(premises, model, answer.query.approximate),
         }
     }
 
@@ -428,13 +436,15 @@ impl Context {
         Fact { prop, owner: self.id, premises: self.premises.len() }
     }
 
-    /// Checks that every fact is this context's or an ancestor's from before the fork.
+    /// Whether a fact is this context's, or an ancestor's from before the fork.
+    pub fn holds(&self, fact: &Fact) -> bool {
+        fact.owner == self.id
+            || self.ancestors.iter().any(|(id, premises)| *id == fact.owner && fact.premises <= *premises)
+    }
+
+    /// Checks that every fact holds in this context.
     fn own(&self, facts: &[&Fact]) -> Result<(), Failure> {
-        let holds = |fact: &Fact| {
-            fact.owner == self.id
-                || self.ancestors.iter().any(|(id, premises)| *id == fact.owner && fact.premises <= *premises)
-        };
-        match facts.iter().find(|fact| !holds(fact)) {
+        match facts.iter().find(|fact| !self.holds(fact)) {
             Some(fact) => Err(Failure::Foreign(fact.prop.clone())),
             None => Ok(()),
         }

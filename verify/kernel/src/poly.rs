@@ -3,15 +3,15 @@
 //! Three parts of the judge use it, each with atoms of its own:
 //!
 //! - [`Poly<Term>`](Poly), built by [`Poly::from_term`], guesses that two terms are equal. A guess is proved by the
-//!   [kernel](crate::kernel) like everything else, so nothing rests on it.
-//! - [`digits`](crate::digits) checks certificates in polynomials over numbered symbols and quotients.
+//!   [kernel](crate::facts) like everything else, so nothing rests on it.
+//! - The judge's digit tier checks certificates in polynomials over numbered symbols and quotients.
 //! - `ring` compares integer expressions that may wrap, with coefficients modulo a power of two.
 //!
 //! The untrusted side (`algebra`) has a polynomial type of its own. The two are kept apart so that one mistake cannot both
 //! make a wrong map and prove it right.
 //!
 //! ```
-//! use tilewright_verify::{poly::Poly, term::Term};
+//! use tilewright_kernel::{poly::Poly, term::Term};
 //! let (x, y) = (Term::sym("x"), Term::sym("y"));
 //! let square = Poly::from_term(&((&x + &y) * (&x + &y))).unwrap();
 //! assert_eq!(Some(square), Poly::from_term(&(&x * &x + &x * &y * 2 + &y * &y)));
@@ -65,14 +65,14 @@ fn order<A: Ord>(a: &[A], b: &[A]) -> Ordering {
 }
 
 /// The product of two monomials.
-pub(crate) fn join<A: Atom>(a: &[A], b: &[A]) -> Monomial<A> {
+pub fn join<A: Atom>(a: &[A], b: &[A]) -> Monomial<A> {
     let mut all = [a, b].concat();
     all.sort_unstable();
     all
 }
 
 /// The quotient of two monomials; `None` if `part` does not divide `whole`.
-pub(crate) fn without<A: Atom>(whole: &[A], part: &[A]) -> Option<Monomial<A>> {
+pub fn without<A: Atom>(whole: &[A], part: &[A]) -> Option<Monomial<A>> {
     let mut left = whole.to_vec();
     for atom in part {
         let position = left.iter().position(|other| other == atom)?;
@@ -82,7 +82,7 @@ pub(crate) fn without<A: Atom>(whole: &[A], part: &[A]) -> Option<Monomial<A>> {
 }
 
 /// The greatest common divisor of two monomials.
-pub(crate) fn common<A: Atom>(a: &[A], b: &[A]) -> Monomial<A> {
+pub fn common<A: Atom>(a: &[A], b: &[A]) -> Monomial<A> {
     let mut rest = b.to_vec();
     let mut shared = Vec::new();
     for atom in a {

@@ -4,7 +4,7 @@
 //!
 //! The classification only chooses a strategy. A goal that is classified wrongly costs time and is still proved soundly.
 
-use crate::term::{BinaryOp, Prop, PropKind, Term, TermKind};
+use tilewright_kernel::term::{BinaryOp, Prop, PropKind, Term, TermKind};
 
 /// Whether a proposition is linear: it contains no product of two variables, and divisions by constants only.
 pub(super) fn is_linear_prop(prop: &Prop) -> bool {

@@ -60,7 +60,7 @@ impl Theorem {
 ///
 /// # Errors
 /// Z3 does not prove it on the solver's budget.
-pub(crate) fn euclid(solver: &Solver) -> Result<Theorem, Failure> {
+pub fn euclid(solver: &Solver) -> Result<Theorem, Failure> {
     let (a, b) = (Term::sym("a"), Term::sym("b"));
     let (quotient, rest) = (a.floor_div(&b), a.floor_mod(&b));
     let mut context = Context::new(solver);

@@ -5,7 +5,7 @@
 //! ```
 
 use super::{Lemma, Lemmas};
-use crate::kernel::{Context, Fact, Failure};
+use crate::facts::{Context, Fact, Failure};
 use crate::reason::Reason;
 use crate::term::Term;
 

@@ -15,11 +15,12 @@
 //! At most [`MAX_STEPS`] steps are made for one division, so reduction ends even if the lemmas would apply in a circle.
 
 use super::{Prover, facts};
-use crate::kernel::{Fact, Mode};
-use crate::lemmas::{Lemma, poly_identity};
 use crate::numeral::Product;
-use crate::poly::{normalized, probably_equal};
-use crate::term::{BinaryOp, Comparison, Prop, PropKind, Term, TermKind, UnaryOp};
+use tilewright_kernel::facts::{Fact, Mode};
+use tilewright_kernel::lemmas::{Lemma, poly_identity};
+use tilewright_kernel::poly::{normalized, probably_equal};
+use tilewright_kernel::strategy::Strategy as _;
+use tilewright_kernel::term::{BinaryOp, Comparison, Prop, PropKind, Term, TermKind, UnaryOp};
 
 /// A reduced term, and the equations by which it equals the original one.
 #[derive(Clone, Debug)]
@@ -40,7 +41,7 @@ impl Reduced {
 /// Greatest number of steps for one division.
 const MAX_STEPS: usize = 12;
 
-impl Prover<'_> {
+impl Prover {
     /// Proves a goal about terms with divisions by proving it about the reduced terms.
     pub(super) fn by_reduction(&mut self, goal: &Prop) -> Option<Fact> {
         if let PropKind::Compare(Comparison::Eq, lhs, rhs) = goal.kind() {
@@ -174,7 +175,7 @@ impl Prover<'_> {
     /// Carries out `a // b` or `a % b`, step by step.
     fn divide(&mut self, op: BinaryOp, a: &Term, b: &Term) -> Reduced {
         let mut result = Reduced::unchanged(&Term::binary(op, a.clone(), b.clone()));
-        let Some(positive) = self.positive(b) else { return result };
+        let Some(positive) = self.shown_positive(b) else { return result };
         for _ in 0..MAX_STEPS {
             let Some((before, rest)) = open_division(&result.term) else { break };
             let TermKind::Binary(op, a, b) = before.kind() else { break };
@@ -191,6 +192,9 @@ impl Prover<'_> {
     /// One step of a division: a simpler term that it equals, and the facts that say so.
     fn division_step(&mut self, op: BinaryOp, a: &Term, b: &Term, positive: &Fact) -> Option<(Term, Vec<Fact>)> {
         if let Some(found) = self.nested_division(op, a, b) {
+            return Some(found);
+        }
+        if let Some(found) = self.same_divisor(op, a, b) {
             return Some(found);
         }
         let (q, r) = super::split_by(a, b)?;
@@ -211,11 +215,27 @@ impl Prover<'_> {
         Some((after, vec![same, parts]))
     }
 
+    /// A division by `b` of a sum in which remainders by `b` occur: each of them differs from its dividend by a multiple of `b`.
+    ///
+    /// ```text
+    /// ((i + j) % m - i) % m    is    (j - (i + j) // m * m) % m
+    /// ```
+    fn same_divisor(&mut self, op: BinaryOp, a: &Term, b: &Term) -> Option<(Term, Vec<Fact>)> {
+        let mut because = Vec::new();
+        let opened = self.eliminated(a, Some(b), &mut because);
+        if opened == *a {
+            return None;
+        }
+        let sorted = normalized(&opened);
+        because.push(poly_identity(&mut self.context, &opened, &sorted).ok()?);
+        Some((Term::binary(op, sorted, b.clone()), because))
+    }
+
     /// A division whose dividend is a quotient or a remainder: DivDiv, ModMod or ModDiv.
     fn nested_division(&mut self, op: BinaryOp, a: &Term, b: &Term) -> Option<(Term, Vec<Fact>)> {
         let TermKind::Binary(inner, x, m) = a.kind() else { return None };
         if op == BinaryOp::FloorDiv && *inner == BinaryOp::FloorDiv {
-            let using = [self.positive(m)?, self.positive(b)?];
+            let using = [self.shown_positive(m)?, self.shown_positive(b)?];
             let size = normalized(&(m * b));
             let values = [("x", x), ("a", m), ("b", b)];
             let lemma = self.lemmas.apply(&mut self.context, Lemma::DivDiv, &values, &[&using[0], &using[1]]).ok()?;
@@ -229,7 +249,7 @@ impl Prover<'_> {
         if times.as_const() == Some(1) {
             return None;
         }
-        let using = [self.positive(&times)?, self.positive(b)?];
+        let using = [self.shown_positive(&times)?, self.shown_positive(b)?];
         let values = [("x", x), ("a", &times), ("b", b)];
         let (lemma, after) = match op {
             BinaryOp::FloorDiv => (Lemma::ModDiv, x.floor_div(b).floor_mod(&times)),
@@ -252,7 +272,7 @@ impl Prover<'_> {
         if let TermKind::Binary(BinaryOp::FloorMod, _, m) = r.kind()
             && m == b
         {
-            let positive = self.positive(b)?;
+            let positive = self.shown_positive(b)?;
             let TermKind::Binary(_, x, _) = r.kind() else { return None };
             let parts =
                 self.lemmas.apply(&mut self.context, Lemma::Euclid, &[("a", x), ("b", b)], &[&positive]).ok()?;
@@ -269,20 +289,20 @@ impl Prover<'_> {
     /// The term with every remainder `x % b` written as `x - x // b * b`.
     fn without_remainders(&mut self, reduced: &Reduced) -> Reduced {
         let mut because = reduced.because.clone();
-        let term = self.eliminated(&reduced.term, &mut because);
+        let term = self.eliminated(&reduced.term, None, &mut because);
         Reduced { term, because }
     }
 
-    /// The term with its remainders eliminated; the equations are added to `because`.
-    fn eliminated(&mut self, term: &Term, because: &mut Vec<Fact>) -> Term {
+    /// The term with its remainders eliminated, those of one divisor or all; the equations are added to `because`.
+    fn eliminated(&mut self, term: &Term, of: Option<&Term>, because: &mut Vec<Fact>) -> Term {
         match term.kind() {
             TermKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
-                let (a, b) = (self.eliminated(a, because), self.eliminated(b, because));
+                let (a, b) = (self.eliminated(a, of, because), self.eliminated(b, of, because));
                 Term::binary(*op, a, b)
             }
-            TermKind::Unary(UnaryOp::Neg, a) => -self.eliminated(a, because),
-            TermKind::Binary(BinaryOp::FloorMod, x, b) => {
-                let Some(positive) = self.positive(b) else { return term.clone() };
+            TermKind::Unary(UnaryOp::Neg, a) => -self.eliminated(a, of, because),
+            TermKind::Binary(BinaryOp::FloorMod, x, b) if of.is_none_or(|divisor| divisor == b) => {
+                let Some(positive) = self.shown_positive(b) else { return term.clone() };
                 let values = [("a", x), ("b", b)];
                 let Ok(parts) = self.lemmas.apply(&mut self.context, Lemma::Euclid, &values, &[&positive]) else {
                     return term.clone();
@@ -294,7 +314,7 @@ impl Prover<'_> {
                     return term.clone();
                 };
                 because.push(same);
-                self.eliminated(&written, because)
+                self.eliminated(&written, of, because)
             }
             _ => term.clone(),
         }

@@ -9,7 +9,7 @@
 //! ```
 
 use super::Lemmas;
-use crate::kernel::{self, Context, Fact, Failure, Mode, Theorem};
+use crate::facts::{self as kernel, Context, Fact, Failure, Mode, Theorem};
 use crate::solver::Solver;
 use crate::term::{Prop, Term};
 

@@ -58,7 +58,7 @@ fn sort_name(sort: Sort, width: Option<u32>) -> String {
 }
 
 /// The bits of a value in two's complement of a width, as an unsigned number.
-pub(crate) fn bits_of(value: i128, width: u32) -> u128 {
+pub fn bits_of(value: i128, width: u32) -> u128 {
     let all = u128::from_ne_bytes(value.to_ne_bytes());
     all & 1u128.checked_shl(width).map_or(u128::MAX, |power| power - 1)
 }

@@ -2,7 +2,7 @@
 //!
 //! A goal is tried in this order: with the facts about its own symbols; with all linear facts, since Z3 decides linear
 //! arithmetic with division by constants; and, if symbolic extents are multiplied, digit by digit with the lemmas of
-//! [`crate::lemmas`].
+//! [`tilewright_kernel::lemmas`].
 //!
 //! ```text
 //! 0 <= (n * H + h) * W + w < N * H * W     digits n, h, w in the radices N, H, W: HornerBounds for h, then for w
@@ -19,25 +19,34 @@ mod linear;
 mod reduce;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use self::linear::{collect_divisions_prop, is_linear_prop};
-use crate::kernel::{Context, Fact, Failure, Mode};
-use crate::lemmas::{Lemma, Lemmas, poly_identity};
 use crate::numeral::Product;
-use crate::record::Record;
-use crate::term::{Comparison, Prop, PropKind, Symbol, Term};
+use tilewright_kernel::facts::{Context, Fact, Failure, Mode};
+use tilewright_kernel::lemmas::{Lemma, Lemmas, poly_identity};
+use tilewright_kernel::strategy::{Search, Strategy};
+use tilewright_kernel::term::{Comparison, Prop, PropKind, Symbol, Term};
+
+/// Makes [`Prover`]s.
+#[derive(Clone, Copy, Debug)]
+pub struct Strategies;
+
+impl Search for Strategies {
+    fn begin(&self, context: Context, lemmas: &Arc<Lemmas>) -> Box<dyn Strategy> {
+        Box::new(Prover::new(context, lemmas))
+    }
+}
 
 /// The facts known so far, with the context that they belong to and the results of searches.
 #[derive(Debug)]
-pub struct Prover<'a> {
+pub struct Prover {
     /// The proof so far.
     context: Context,
     /// Facts that goals may use.
     facts: Vec<Known>,
     /// The lemmas.
-    lemmas: &'a Lemmas,
-    /// Present if proofs are kept for a certificate.
-    record: Option<Record>,
+    lemmas: Arc<Lemmas>,
     /// Symbols that are indices rather than extents.
     indices: BTreeSet<Symbol>,
     /// Bounds of numerals found so far, so that a lower and an upper bound take one search.
@@ -67,87 +76,46 @@ impl Known {
     }
 }
 
-impl<'a> Prover<'a> {
-    /// A prover without facts.
-    pub fn new(context: Context, lemmas: &'a Lemmas) -> Self {
-        Self::recorded(context, lemmas, None)
-    }
-
-    /// A prover whose proofs are kept for a certificate if `record` is given.
-    pub(crate) fn recorded(context: Context, lemmas: &'a Lemmas, record: Option<Record>) -> Self {
-        Self {
-            context,
-            facts: Vec::new(),
-            lemmas,
-            record,
-            indices: BTreeSet::new(),
-            bounds: HashMap::new(),
-            positive: HashMap::new(),
-            reduced: HashMap::new(),
-        }
-    }
-
-    /// A prover with the same premises and facts, to which more premises can be added.
-    #[must_use]
-    pub fn fork(&self) -> Self {
-        let (facts, indices) = (self.facts.clone(), self.indices.clone());
-        Self {
-            context: self.context.fork(),
-            facts,
-            lemmas: self.lemmas,
-            record: self.record.as_ref().map(|record| record.after(self.context.steps())),
-            indices,
-            bounds: self.bounds.clone(),
-            positive: self.positive.clone(),
-            reduced: self.reduced.clone(),
-        }
-    }
-
-    /// Keeps the proof so far as that of a part of the obligation, if a certificate is recorded.
-    pub(crate) fn keep_proof(&self, of: &'static str) {
-        if let Some(record) = &self.record {
-            record.keep(of, self.context.steps());
-        }
-    }
-
-    /// The proof so far.
-    pub fn context(&self) -> &Context {
+impl Strategy for Prover {
+    fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The fact of an instance of a lemma.
-    ///
-    /// # Errors
-    /// A hypothesis does not follow from the facts `using`.
-    pub fn lemma(&mut self, lemma: Lemma, values: &[(&str, &Term)], using: &[&Fact]) -> Result<Fact, Failure> {
-        self.lemmas.apply(&mut self.context, lemma, values, using)
+    fn fork(&self) -> Box<dyn Strategy> {
+        Box::new(Self {
+            context: self.context.fork(),
+            facts: self.facts.clone(),
+            lemmas: Arc::clone(&self.lemmas),
+            indices: self.indices.clone(),
+            bounds: self.bounds.clone(),
+            positive: self.positive.clone(),
+            reduced: self.reduced.clone(),
+        })
     }
 
-    /// Declares symbols to be indices (loop variables or axes) rather than extents.
-    pub fn index(&mut self, symbols: impl IntoIterator<Item = Symbol>) {
+    fn index(&mut self, symbols: BTreeSet<Symbol>) {
         self.indices.extend(symbols);
     }
 
-    /// Assumes a premise; each conjunct becomes a fact.
-    pub fn assume(&mut self, prop: &Prop, reason: &str) {
+    fn assume(&mut self, premise: Prop, reason: &str) {
         // With the new premise, failed searches may succeed and terms may be reduced further.
         self.bounds.retain(|_, found| found.is_some());
         self.reduced.clear();
-        for part in prop.conjuncts() {
-            if part.as_bool() != Some(true) {
-                let fact = self.context.assume(part, reason);
-                self.facts.push(Known::new(fact));
-            }
+        let fact = self.context.assume(premise, reason);
+        self.facts.push(Known::new(fact));
+    }
+
+    fn keep(&mut self, fact: &Fact) {
+        if let Ok(parts) = self.context.split(fact) {
+            self.facts.extend(parts.into_iter().map(Known::new));
         }
     }
 
-    /// The fact that states `prop`, if it is known.
-    pub fn known(&self, prop: &Prop) -> Option<Fact> {
+    fn known(&self, prop: &Prop) -> Option<Fact> {
         self.facts.iter().find(|known| known.fact.prop() == prop).map(|known| known.fact.clone())
     }
 
-    /// Adds `goal`, an upper bound of `factor`, as a fact if it follows from a bound on `size`, a multiple of `factor`.
-    pub fn keep_if_implied(&mut self, goal: &Prop, size: &Term, factor: &Term) {
+    fn bounds_factor(&mut self, goal: &Prop, size: &Term, factor: &Term) {
         let PropKind::Compare(Comparison::Le, _, bound) = goal.kind() else { return };
         let bound = bound.clone();
         let rest = Product::from_term(factor).and_then(|factor| factor.quotient_of(size));
@@ -157,34 +125,57 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Adds a fact that was established, so that later goals may use it.
-    pub fn keep(&mut self, fact: &Fact) {
-        if let Ok(parts) = self.context.split(fact) {
-            self.facts.extend(parts.into_iter().map(Known::new));
+    fn equated(&mut self, pairs: &[(Term, Term)]) {
+        let mut digits = Vec::new();
+        for (this, other) in pairs {
+            if let Some(same) = self.known(&this.equals(other)) {
+                digits.extend(self.digits_equal(this, other, &same).unwrap_or_default());
+            }
+        }
+        for fact in &digits {
+            self.keep(fact);
         }
     }
 
-    /// Proves a goal, conjunct by conjunct.
-    ///
-    /// # Errors
-    /// A conjunct is refuted by a model that was evaluated, or not proved.
-    pub fn prove(&mut self, goal: &Prop) -> Result<Fact, Failure> {
+    fn prove(&mut self, goal: &Prop) -> Result<Fact, Failure> {
         let parts = goal.conjuncts();
-        if parts.len() == 1 {
-            return self.prove_one(goal);
-        }
-        let mut shown = Vec::new();
+        let mut shown = Vec::with_capacity(parts.len());
         for part in &parts {
             shown.push(self.prove_one(part)?);
         }
-        self.context.join(&shown.iter().collect::<Vec<_>>())
+        match shown.as_slice() {
+            [only] if only.prop() == goal => Ok(only.clone()),
+            parts => self.context.derive(goal.clone(), &parts.iter().collect::<Vec<_>>(), Mode::Abstract),
+        }
     }
 
-    /// Proves a goal over bit-vectors, from the bounds of its variables.
-    pub(crate) fn prove_in_bits(&mut self, goal: &Prop) -> Result<Fact, Failure> {
+    fn prove_in_bits(&mut self, goal: &Prop) -> Result<Fact, Failure> {
         let near = self.near(goal);
         let using = facts(&near);
         self.context.derive_in_bits(goal, &using)
+    }
+
+    fn positive(&mut self, product: &Term) -> Option<Fact> {
+        self.shown_positive(product)
+    }
+
+    fn lemma(&mut self, lemma: Lemma, values: &[(&str, &Term)], using: &[&Fact]) -> Result<Fact, Failure> {
+        self.lemmas.apply(&mut self.context, lemma, values, using)
+    }
+}
+
+impl Prover {
+    /// A prover without facts.
+    pub fn new(context: Context, lemmas: &Arc<Lemmas>) -> Self {
+        Self {
+            context,
+            facts: Vec::new(),
+            lemmas: Arc::clone(lemmas),
+            indices: BTreeSet::new(),
+            bounds: HashMap::new(),
+            positive: HashMap::new(),
+            reduced: HashMap::new(),
+        }
     }
 
     /// Proves a goal that is not a conjunction.
@@ -194,6 +185,9 @@ impl<'a> Prover<'a> {
         }
         if let Some(known) = self.known(goal) {
             return Ok(known);
+        }
+        if let Some(shown) = self.differs_from_zero(goal) {
+            return Ok(shown);
         }
         if let PropKind::Compare(Comparison::Eq, lhs, rhs) = goal.kind()
             && let Ok(fact) = poly_identity(&mut self.context, lhs, rhs)
@@ -212,6 +206,15 @@ impl<'a> Prover<'a> {
             }
         }
         self.prove_nonlinear(goal, &near)
+    }
+
+    /// Proves that a product of extents is not 0.
+    fn differs_from_zero(&mut self, goal: &Prop) -> Option<Fact> {
+        let PropKind::Compare(Comparison::Ne, product, zero) = goal.kind() else { return None };
+        let product = product.clone();
+        (zero.as_const() == Some(0)).then_some(())?;
+        let positive = self.shown_positive(&product)?;
+        self.context.derive(goal.clone(), &[&positive], Mode::Abstract).ok()
     }
 
     /// The facts about symbols that the goal reaches in two steps through linear facts.
@@ -264,7 +267,7 @@ impl<'a> Prover<'a> {
             if b.as_const().is_some() {
                 continue;
             }
-            let Some(positive) = self.positive(&b) else { continue };
+            let Some(positive) = self.shown_positive(&b) else { continue };
             let values = [("a", &a), ("b", &b)];
             let near = self.near(&a.at_least(0));
             let mut using = facts(&near);
@@ -299,7 +302,7 @@ impl<'a> Prover<'a> {
 fn split_by(a: &Term, b: &Term) -> Option<(Term, Term)> {
     let product = Product::from_term(b)?;
     let (mut q, mut r) = (Term::int(0), Term::int(0));
-    for (powers, coefficient) in crate::poly::Poly::from_term(a)?.powers() {
+    for (powers, coefficient) in tilewright_kernel::poly::Poly::from_term(a)?.powers() {
         let term = powers
             .iter()
             .fold(Term::int(coefficient), |term, (atom, exponent)| (0..*exponent).fold(term, |term, _| term * atom));
@@ -319,28 +322,35 @@ fn facts(known: &[Known]) -> Vec<&Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solver::Solver;
+    use tilewright_kernel::solver::Solver;
 
-    fn symbolic_layout(prover: &mut Prover<'_>, suffix: &str) -> Term {
+    /// Assumes each conjunct.
+    fn assume(prover: &mut Prover, prop: &Prop, reason: &str) {
+        for part in prop.conjuncts() {
+            prover.assume(part, reason);
+        }
+    }
+
+    fn symbolic_layout(prover: &mut Prover, suffix: &str) -> Term {
         let [n, h, w, c] = ["n", "h", "w", "c"].map(|name| Term::sym(format!("{name}{suffix}").as_str()));
         let [extent_n, extent_h, extent_w, extent_c] = ["N", "H", "W", "C"].map(Term::sym);
         for (index, extent) in [(&n, &extent_n), (&h, &extent_h), (&w, &extent_w), (&c, &extent_c)] {
             prover.index(index.free_symbols());
-            prover.assume(&index.at_least(0).and(index.less(extent)), "domain");
+            assume(prover, &index.at_least(0).and(index.less(extent)), "domain");
         }
         (((n * extent_c.ceil_div(4) + c.floor_div(4)) * extent_h + h) * extent_w + w) * 4 + c.floor_mod(4)
     }
 
-    fn extents(prover: &mut Prover<'_>) {
+    fn extents(prover: &mut Prover) {
         for name in ["N", "H", "W", "C"] {
-            prover.assume(&Term::sym(name).at_least(1), "extent");
+            assume(prover, &Term::sym(name).at_least(1), "extent");
         }
     }
 
     #[test]
     fn a_symbolic_flat_layout_is_in_bounds_and_no_smaller_one_is() {
         let solver = Solver::new().unwrap();
-        let lemmas = Lemmas::new(&solver);
+        let lemmas = Arc::new(Lemmas::new(&solver));
         let mut prover = Prover::new(Context::new(&solver), &lemmas);
         extents(&mut prover);
         let index = symbolic_layout(&mut prover, "");
@@ -355,11 +365,11 @@ mod tests {
     #[test]
     fn equal_flat_indices_have_equal_digits() {
         let solver = Solver::new().unwrap();
-        let lemmas = Lemmas::new(&solver);
+        let lemmas = Arc::new(Lemmas::new(&solver));
         let mut prover = Prover::new(Context::new(&solver), &lemmas);
         extents(&mut prover);
         let (this, other) = (symbolic_layout(&mut prover, ""), symbolic_layout(&mut prover, "'"));
-        prover.assume(&this.equals(&other), "collision");
+        assume(&mut prover, &this.equals(&other), "collision");
         let same = prover.facts.last().cloned().unwrap().fact;
         for fact in prover.digits_equal(&this, &other, &same).unwrap() {
             prover.keep(&fact);
@@ -374,14 +384,14 @@ mod tests {
     #[test]
     fn a_flat_index_fits_the_index_type_if_the_buffer_does() {
         let solver = Solver::new().unwrap();
-        let lemmas = Lemmas::new(&solver);
+        let lemmas = Arc::new(Lemmas::new(&solver));
         let mut prover = Prover::new(Context::new(&solver), &lemmas);
         extents(&mut prover);
         let index = symbolic_layout(&mut prover, "");
         let [n, h, w, c] = ["N", "H", "W", "C"].map(Term::sym);
         let max = Term::int(i128::from(i32::MAX));
         assert!(prover.prove(&index.at_most(&max)).is_err());
-        prover.assume(&(&n * c.ceil_div(4) * &h * &w * 4).at_most(&max), "the buffer is addressable");
+        assume(&mut prover, &(&n * c.ceil_div(4) * &h * &w * 4).at_most(&max), "the buffer is addressable");
         prover.prove(&index.at_most(&max)).unwrap();
         let rows = (Term::sym("n") * c.ceil_div(4) + Term::sym("c").floor_div(4)) * &h + Term::sym("h");
         prover.prove(&rows.at_most(&max)).unwrap();
