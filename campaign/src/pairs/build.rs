@@ -160,6 +160,7 @@ pub(super) fn request(request: Option<Request>) -> Option<&'static str> {
 }
 
 impl<'a> Parts<'a> {
+    /// The parts of a program. Huge sizes replace the number of rows, whatever states it.
     fn of(base: &'a Base) -> Self {
         let since = |var: &str, first: i64| match first {
             0 => var.to_owned(),

@@ -45,7 +45,8 @@ enum Theme {
     Mistake,
 }
 
-/// Draws a recipe.
+/// Draws a recipe: a plain program, the parts and the change that its theme is about, and equal forms: up to three of them
+/// if the theme is about these, else one in a quarter of the pairs. In one pair out of six both programs get another form.
 pub(super) fn recipe(u: &mut Unstructured<'_>) -> Result<Recipe> {
     let themes = [
         Theme::Race,

@@ -90,6 +90,7 @@ fn substituted(body: &[Node], name: &str, by: &str) -> Vec<Node> {
     body
 }
 
+/// Two perfectly nested loops as one loop over the product of their extents, in the same order.
 fn fused(node: &Node) -> Option<Vec<Node>> {
     let (outer, first, rows, [inner]) = serial(node)? else { return None };
     let (inner, start, extent, body) = serial(inner)?;
@@ -102,6 +103,7 @@ fn fused(node: &Node) -> Option<Vec<Node>> {
     Some(vec![new_loop(both, 0, rows.checked_mul(extent)?, body)])
 }
 
+/// A loop as two, the inner one of the given extent; a guard excludes the iterations beyond the end.
 fn split(node: &Node, by: i64) -> Option<Vec<Node>> {
     let (var, min, extent, body) = serial(node)?;
     let (high, low) = (format!("{var}h"), format!("{var}l"));
@@ -112,7 +114,8 @@ fn split(node: &Node, by: i64) -> Option<Vec<Node>> {
     Some(vec![new_loop(high, 0, extent / by + i64::from(extent % by != 0), vec![inner])])
 }
 
-/// Only if iterations store to elements of their own and do not read them.
+/// Two perfectly nested loops in the other order. Only if iterations store to elements of their own and do not read those
+/// of others.
 fn interchanged(node: &Node, base: &Base) -> Option<Vec<Node>> {
     let is_free = is_one_to_one(base)
         || (base.integers
@@ -136,6 +139,7 @@ fn interchanged(node: &Node, base: &Base) -> Option<Vec<Node>> {
     }])
 }
 
+/// A loop that starts `by` later; its body subtracts `by` again.
 fn shifted(node: &Node, by: i64) -> Option<Vec<Node>> {
     let Node::For { var, kind, min, extent, body } = node else { return None };
     if kind.thread().is_some() {
@@ -145,6 +149,7 @@ fn shifted(node: &Node, by: i64) -> Option<Vec<Node>> {
     Some(vec![Node::For { var: var.clone(), kind: *kind, min: min + by, extent: extent.clone(), body }])
 }
 
+/// A loop with more iterations at its end or at its start, which a guard excludes.
 fn widened(node: &Node, by: i64) -> Option<Vec<Node>> {
     let (var, min, extent, body) = serial(node)?;
     let more = 1 + by.rem_euclid(3);
@@ -165,16 +170,19 @@ fn tightened(node: &Node) -> Option<Vec<Node>> {
     Some(vec![new_loop(var, min, (bound - min).clamp(0, extent), body)])
 }
 
+/// A loop with one iteration around a statement.
 fn unit(node: Node) -> Node {
     new_loop("u", 0, 1, vec![node])
 }
 
+/// Nested guards as one; conditions are still evaluated from left to right.
 fn joined(node: &Node) -> Option<Vec<Node>> {
     let Node::If { conditions, body } = node else { return None };
     let [Node::If { conditions: more, body }] = body.as_slice() else { return None };
     Some(vec![Node::If { conditions: [conditions.as_slice(), more].concat(), body: body.clone() }])
 }
 
+/// A guard with several conditions as two nested guards.
 fn nested(node: &Node, by: i64) -> Option<Vec<Node>> {
     let Node::If { conditions, body } = node else { return None };
     let places = i64::try_from(conditions.len()).ok()? - 1;
@@ -183,6 +191,7 @@ fn nested(node: &Node, by: i64) -> Option<Vec<Node>> {
     Some(vec![Node::If { conditions: conditions[..cut].to_vec(), body: vec![inner] }])
 }
 
+/// A loop whose body is guarded by a bound of the loop.
 fn with_true_guard(node: &Node, by: i64) -> Option<Vec<Node>> {
     let Node::For { var, kind, min, extent, body } = node else { return None };
     let condition = match extent.parse::<i64>() {
@@ -193,6 +202,7 @@ fn with_true_guard(node: &Node, by: i64) -> Option<Vec<Node>> {
     Some(vec![Node::For { var: var.clone(), kind: *kind, min: *min, extent: extent.clone(), body }])
 }
 
+/// A store of another value before a store to the same element; not if the value is read from the buffer.
 fn with_dead_store(node: &Node, base: &Base) -> Option<Vec<Node>> {
     let Node::Store { buffer, index, value } = node else { return None };
     if mentions(value, buffer) {
@@ -202,6 +212,7 @@ fn with_dead_store(node: &Node, base: &Base) -> Option<Vec<Node>> {
     Some(vec![Node::Store { buffer, index: index.clone(), value: other.into() }, node.clone()])
 }
 
+/// A load of the element of `C` that the statement before stores becomes the stored value.
 fn forward(list: &mut [Node], at: usize) -> bool {
     let Some([Node::Store { buffer: "C", value: stored, .. }, Node::Store { value, .. }]) = list.get_mut(at..at + 2)
     else {
@@ -214,7 +225,7 @@ fn forward(list: &mut [Node], at: usize) -> bool {
     true
 }
 
-/// Only stores to buffers that the other one does not mention.
+/// Two neighbouring stores in the other order. Only if they store to different buffers, and neither reads the other's.
 fn reorder(list: &mut [Node], at: usize) -> bool {
     let Some([Node::Store { buffer: a, value: x, .. }, Node::Store { buffer: b, value: y, .. }]) = list.get(at..at + 2)
     else {
@@ -227,6 +238,7 @@ fn reorder(list: &mut [Node], at: usize) -> bool {
     apart
 }
 
+/// A loop without its first iteration, after the statements of that iteration.
 fn peeled(node: &Node) -> Option<Vec<Node>> {
     let (var, min, extent, body) = serial(node)?;
     if extent < 2 {
@@ -237,6 +249,7 @@ fn peeled(node: &Node) -> Option<Vec<Node>> {
     Some(peeled)
 }
 
+/// A store of a variable that is bound to the value.
 fn bound(node: &Node) -> Option<Vec<Node>> {
     let Node::Store { buffer, index, value } = node else { return None };
     let body = vec![Node::Store { buffer, index: index.clone(), value: "y".into() }];

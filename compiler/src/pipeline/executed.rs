@@ -105,7 +105,7 @@ fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>)
 fn is_too_large(program: StageProgram<'_>) -> bool {
     let bytes = |buffer: &Buffer| {
         let mut constant = buffer.shape.iter().filter_map(Expr::as_const_int);
-        constant.try_fold(i128::from(buffer.dtype.bytes()), |count, extent| count.checked_mul(extent))
+        constant.try_fold(i128::from(buffer.dtype.bytes()), i128::checked_mul)
     };
     program.params().iter().any(|param| match param {
         Param::Buffer(buffer) => bytes(buffer).is_none_or(|bytes| bytes > i128::from(MAX_PARAM_BYTES)),

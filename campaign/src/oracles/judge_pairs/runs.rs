@@ -69,7 +69,9 @@ pub(super) fn observe(before: &PrimFunc, after: &PrimFunc, seed: u64) -> Observe
 
 /// The scalars and the symbolic extents of a run, by position and by name.
 struct Choice {
+    /// A value for each parameter; those of buffers are not used.
     scalars: Vec<i128>,
+    /// The symbolic extents, by name: both programs get the same ones.
     symbols: Vec<(String, i128)>,
 }
 
