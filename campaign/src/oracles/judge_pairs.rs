@@ -63,7 +63,7 @@ impl JudgePairs {
     /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, timeout: TIMEOUT, rlimit: RLIMIT, ..Budget::default() };
-        Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
+        Ok(Self { judge: Judge::new(budget, tilewright_search::strategies()).map_err(|error| error.to_string())? })
     }
 }
 
