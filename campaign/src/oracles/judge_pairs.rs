@@ -136,8 +136,7 @@ pub fn examine(texts: &PairTexts) -> Result<Examined, Outcome> {
     };
     let truth = truth(texts, &observed)?;
     let wrong = observed.traps.each_ref().map(|traps| {
-        let of =
-            |trap: &Box<tilewright_interp::Trap>| Some((obligation(trap.kind, texts.is_resized)?, trap.to_string()));
+        let of = |trap: &tilewright_interp::Trap| Some((obligation(trap.kind, texts.is_resized)?, trap.to_string()));
         traps.iter().filter_map(of).collect()
     });
     Ok(Examined { programs, truth, wrong })

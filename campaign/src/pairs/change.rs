@@ -74,7 +74,9 @@ fn one(list: &mut Vec<Node>, at: usize, how: How, by: i64, base: &Base) -> bool 
         (How::Backwards, Node::For { var, min, extent, body, .. }) => {
             let Ok(count) = extent.parse::<i64>() else { return false };
             let index = format!("{} - {var}", 2 * *min + count - 1);
-            body.iter_mut().for_each(|node| node.substitute(var, &index));
+            for node in body {
+                node.substitute(var, &index);
+            }
         }
         _ => return false,
     }

@@ -113,7 +113,7 @@ impl Function {
         };
         let params: Vec<String> = self.params.iter().map(param).collect();
         let mut text = format!("from tvm.script import tir as T\n\n@T.prim_func\ndef main({}):\n", params.join(", "));
-        let mut line = |line: String| text.push_str(&format!("    {line}\n"));
+        let mut line = |line: String| text.extend(["    ", &line, "\n"]);
         self.symbols.iter().for_each(|name| line(format!("{name} = T.int32()")));
         for param in &self.params {
             if let Param::Buffer(name, form) = param {
@@ -152,6 +152,8 @@ fn print(node: &Node, depth: usize, text: &mut String) {
         if body.is_empty() {
             let _ = writeln!(text, "{:indent$}T.evaluate(0)", "", indent = 4 * depth + 4);
         }
-        body.iter().for_each(|inner| print(inner, depth + 1, text));
+        for inner in body {
+            print(inner, depth + 1, text);
+        }
     }
 }

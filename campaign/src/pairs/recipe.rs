@@ -211,6 +211,7 @@ pub enum Rows {
 
 impl Rows {
     /// Whether it is a constant.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
     fn is_constant(&self) -> bool {
         *self == Self::Constant
     }

@@ -86,7 +86,9 @@ fn new_loop(var: impl Into<String>, min: i64, extent: i64, body: Vec<Node>) -> N
 /// Statements with a name replaced.
 fn substituted(body: &[Node], name: &str, by: &str) -> Vec<Node> {
     let mut body = body.to_vec();
-    body.iter_mut().for_each(|node| node.substitute(name, by));
+    for node in &mut body {
+        node.substitute(name, by);
+    }
     body
 }
 

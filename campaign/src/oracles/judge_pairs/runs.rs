@@ -22,7 +22,7 @@ pub(super) struct Observed {
     /// A run in which the program before has a meaning, and the one after has none or another one.
     pub(super) difference: Option<String>,
     /// The traps of the program before, and of the one after, in runs with defined arguments: the first of each kind.
-    pub(super) traps: [Vec<Box<Trap>>; 2],
+    pub(super) traps: [Vec<Trap>; 2],
     /// Number of runs in which both programs leave the same values.
     pub(super) n_equal: u64,
 }
@@ -42,7 +42,7 @@ pub(super) fn observe(before: &PrimFunc, after: &PrimFunc, seed: u64) -> Observe
                 && is_defined
                 && traps.iter().all(|known| known.kind != trap.kind)
             {
-                traps.push(trap.clone());
+                traps.push((**trap).clone());
             }
         }
         let [Ok(left), right] = runs else { continue };
