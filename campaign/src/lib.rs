@@ -10,9 +10,9 @@
 //!   layouts of its arguments.
 //! - [`config`] holds the ranges of all generators; [`bytes`] derives byte strings from a seed;
 //!   [`extents`] draws ragged shapes.
-//! - [`case`] defines cases. There are five families: [`map`] index maps as sequences of layout
-//!   operations, [`layout`] XLA's tiled layouts, [`program`] programs, [`graph`] graphs for memory
-//!   planners, [`text`] texts for readers.
+//! - [`case`] defines cases. There are six families: [`map`] index maps as sequences of layout
+//!   operations, [`layout`] XLA's tiled layouts, [`program`] programs, [`pairs`] pairs of small
+//!   programs, [`graph`] graphs for memory planners, [`text`] texts for readers.
 //! - [`oracle`] defines oracles and their outcomes; [`oracles`] lists all of them by name.
 //! - [`mutate`] introduces one mistake in a program or in its evidence, which the judge has to
 //!   refute.
@@ -43,6 +43,7 @@ pub mod map;
 pub mod mutate;
 pub mod oracle;
 pub mod oracles;
+pub mod pairs;
 pub mod program;
 pub mod session;
 pub mod strategy;

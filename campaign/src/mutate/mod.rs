@@ -2,7 +2,7 @@
 //! judge must not prove them.
 //!
 //! The mistakes are those that people make: an index that is off by one, exchanged operands, a
-//! guard that is missing or too weak, a loop with one iteration too many, statements in another
+//! guard that is missing, too weak or too strong, a divisor of the other sign, a loop with one iteration too many, statements in another
 //! order, a loop that becomes parallel, lanes that are not neighbours.
 //!
 //! | function | changes | what should happen |
@@ -186,6 +186,7 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
             Expr::int_of(value, *ty).unwrap_or_else(|| expr.clone())
         }
         Expr::Float { value, ty } => Expr::float_of(value + 1.0, *ty),
+        Expr::Binary(op, a, b) if is_division(*op) && choices.chance(3) => Expr::Binary(*op, a.clone(), negated(b)),
         Expr::Binary(op, a, b) => match choices.below(4) {
             0 => Expr::Binary(other_operator(*op), b.clone(), a.clone()),
             // A comparison has another type than its operands, so an operand cannot stand for it.
@@ -214,6 +215,21 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
         },
         Expr::Load { buffer, indices } => Expr::load(buffer, other_indices(indices, choices)),
         Expr::Unary(..) | Expr::Var(_) | Expr::Broadcast { .. } | Expr::Call(..) | Expr::Cast(..) => expr.clone(),
+    }
+}
+
+/// Whether an operator divides integers.
+fn is_division(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod)
+}
+
+/// A signed constant with the other sign; any other expression as it is.
+fn negated(divisor: &SharedExpr) -> SharedExpr {
+    match &**divisor {
+        Expr::Int { value, ty } if ty.class() == TypeClass::Int => {
+            SharedExpr::new(Expr::int_of(-value, *ty).unwrap_or_else(|| (**divisor).clone()))
+        }
+        _ => divisor.clone(),
     }
 }
 
@@ -266,7 +282,7 @@ fn other_indices(indices: &[Expr], choices: &mut Choices) -> Vec<Expr> {
 }
 
 /// The statement with one change of its root: statements exchanged, removed or repeated; branches
-/// exchanged or the condition removed; a loop or an index changed.
+/// exchanged or the condition removed; a guard added; a loop or an index changed.
 fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
     match &stmt.kind {
         StmtKind::Seq(stmts) if stmts.len() > 1 => {
@@ -286,6 +302,7 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
         // A forgotten guard: accesses of the last iterations may leave their buffers.
         StmtKind::If { then_body, .. } => (**then_body).clone(),
         StmtKind::For(inner) => Stmt::new(StmtKind::For(Arc::new(other_loop(inner, choices)))),
+        StmtKind::Store { indices, .. } if choices.chance(3) => guarded(stmt, indices, choices),
         StmtKind::Store { buffer, indices, value } => {
             Stmt::store(buffer, other_indices(indices, choices), value.clone())
         }
@@ -297,6 +314,21 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
         | StmtKind::Attr { .. }
         | StmtKind::Assert { .. } => stmt.clone(),
     }
+}
+
+/// A store under a guard on a variable of its indices; as it is if they have none.
+fn guarded(store: &Stmt, indices: &[Expr], choices: &mut Choices) -> Stmt {
+    let vars: Vec<Var> = indices.iter().flat_map(Expr::vars).filter(|var| var.dtype().is_scalar()).collect();
+    let integers: Vec<&Var> = vars.iter().filter(|var| is_integer(&Expr::from(*var))).collect();
+    if integers.is_empty() {
+        return store.clone();
+    }
+    let var = integers[choices.below(integers.len())];
+    let number = i128::try_from(choices.below(4)).unwrap_or(0);
+    let number = Expr::Int { value: number, ty: var.dtype().scalar };
+    let op = [BinaryOp::Lt, BinaryOp::Ge, BinaryOp::Gt, BinaryOp::Ne][choices.below(4)];
+    let cond = Expr::binary(op, Expr::from(var), number);
+    Stmt::guarded(cond, store.clone())
 }
 
 /// The loop with one change: its bounds (in half of the cases) or its kind.

@@ -16,6 +16,7 @@
 //! | `roundtrip` | a printed text, read back | the printed value |
 //! | `read_script`, `read_layout`, `read_graph` | readers on nearly right texts | the rules of diagnostics |
 //! | `judge_programs` | verdicts on passes, right and with a mistake | runs in the interpreter |
+//! | `judge_pairs` | verdicts on pairs of programs | runs of both, with integers of any sign |
 //! | `judge_layouts` | verdicts on tiled layouts | pad, reshape, transpose on labels |
 //! | `certificate` | certificates and their mutants | evaluation at every point |
 //! | `inverse` | a map or a relayout, followed by its inverse | the identity |
@@ -30,6 +31,7 @@ pub mod interpreter;
 pub mod inverse;
 pub mod judge_layouts;
 pub mod judge_maps;
+pub mod judge_pairs;
 pub mod judge_programs;
 pub mod order;
 pub mod padding;
@@ -118,6 +120,11 @@ pub static ORACLES: &[Entry] = &[
         name: judge_programs::JudgePrograms::NAME,
         summary: "the judge's verdicts on passes, and on passes with a mistake, against runs",
         make: |environment| session(judge_programs::JudgePrograms::new, environment),
+    },
+    Entry {
+        name: judge_pairs::JudgePairs::NAME,
+        summary: "the judge's verdicts on pairs of programs against runs of both, with integers of any sign",
+        make: |environment| session(judge_pairs::JudgePairs::new, environment),
     },
     Entry {
         name: judge_layouts::JudgeLayouts::NAME,

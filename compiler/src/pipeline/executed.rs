@@ -12,10 +12,10 @@
 //! `tilewright run` with these extents and this seed shows the values again.
 
 use tilewright_interp::Config as InterpConfig;
-use tilewright_ir::{Definition, Diagnostic, Evidence, PrimFunc};
+use tilewright_ir::{Buffer, Definition, Diagnostic, Evidence, Expr, PrimFunc};
 use tilewright_verify::{Counterexample, Method, Obligation, ReasonKind, Report, Verdict};
 
-use crate::harness::engine::{EngineOutcome, StageProgram, Status};
+use crate::harness::engine::{EngineOutcome, Param, StageProgram, Status};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::stages::{ChainOutcome, Config, Stage, run_chain};
 
@@ -24,6 +24,9 @@ const MAX_ITERATIONS: u64 = 1 << 22;
 
 /// The most bytes of memory of one run.
 const MAX_BYTES: u64 = 1 << 28;
+
+/// The most bytes of one parameter: no run has the iterations to visit more elements.
+const MAX_PARAM_BYTES: u64 = 1 << 24;
 
 /// Values for the symbolic integers, by their position. The first choice leaves them to the harness, which gives values that
 /// differ from each other and that the assertions of the program allow.
@@ -75,6 +78,9 @@ fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>)
     let first = Stage { name: "before", program, evidence: None, reassociates: false };
     let second = Stage { name: "after", program: StageProgram::Func(after), evidence, reassociates: false };
     let stages = [first, second];
+    if stages.iter().any(|stage| is_too_large(stage.program)) {
+        return None;
+    }
     let mut symbols: Vec<String> = Vec::new();
     for var in stages.iter().flat_map(|stage| stage.program.symbols()) {
         if !symbols.iter().any(|known| known == var.name()) {
@@ -92,6 +98,19 @@ fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>)
             compare(&ran)
         },
     )
+}
+
+/// Whether a parameter has more than [`MAX_PARAM_BYTES`] bytes, even if its symbolic extents are 1. Inputs are made before the
+/// interpreter can refuse them.
+fn is_too_large(program: StageProgram<'_>) -> bool {
+    let bytes = |buffer: &Buffer| {
+        let mut constant = buffer.shape.iter().filter_map(Expr::as_const_int);
+        constant.try_fold(i128::from(buffer.dtype.bytes()), i128::checked_mul)
+    };
+    program.params().iter().any(|param| match param {
+        Param::Buffer(buffer) => bytes(buffer).is_none_or(|bytes| bytes > i128::from(MAX_PARAM_BYTES)),
+        Param::Scalar(_) => false,
+    })
 }
 
 fn run(stages: &[Stage<'_>], config: &Config) -> Result<ChainOutcome, Diagnostic> {
