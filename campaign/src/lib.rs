@@ -13,6 +13,7 @@
 //! - [`case`] defines cases. There are five families: [`map`] index maps as sequences of layout
 //!   operations, [`layout`] XLA's tiled layouts, [`program`] programs, [`graph`] graphs for memory
 //!   planners, [`text`] texts for readers.
+//! - [`expression`] draws integer expressions, and [`smt`] is an evaluator of SMT-LIB for them.
 //! - [`oracle`] defines oracles and their outcomes; [`oracles`] lists all of them by name.
 //! - [`mutate`] introduces one mistake in a program or in its evidence, which the judge has to
 //!   refute.
@@ -33,6 +34,7 @@ pub mod chain;
 pub mod config;
 pub mod cpu;
 pub mod drivers;
+pub mod expression;
 pub mod extents;
 pub mod faults;
 pub mod finding;
@@ -45,6 +47,7 @@ pub mod oracle;
 pub mod oracles;
 pub mod program;
 pub mod session;
+pub mod smt;
 pub mod strategy;
 pub mod target;
 pub mod text;

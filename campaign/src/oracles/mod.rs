@@ -20,12 +20,14 @@
 //! | `certificate` | certificates and their mutants | evaluation at every point |
 //! | `inverse` | a map or a relayout, followed by its inverse | the identity |
 //! | `arithmetic` | the interpreter's operators | arithmetic of the oracle's own |
+//! | `encoder` | the judge's queries, read by an evaluator of SMT-LIB | evaluation at points |
 //!
 //! Each oracle has tests in which a broken component is substituted, to show that it can fail at all.
 
 pub mod arithmetic;
 pub mod certificate;
 pub mod device;
+pub mod encoder;
 pub mod interpreter;
 pub mod inverse;
 pub mod judge_layouts;
@@ -138,6 +140,11 @@ pub static ORACLES: &[Entry] = &[
         name: arithmetic::Arithmetic::NAME,
         summary: "the interpreter's operators against arithmetic of the oracle's own",
         make: |environment| session(arithmetic::Arithmetic::new, environment),
+    },
+    Entry {
+        name: encoder::Encoder::NAME,
+        summary: "the judge's queries in SMT-LIB, read by an evaluator of the oracle's own, against evaluation",
+        make: |environment| session(encoder::Encoder::new, environment),
     },
 ];
 
