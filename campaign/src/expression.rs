@@ -33,8 +33,7 @@ const ARITHMETIC: [BinaryOp; 14] = [
 ];
 
 /// The comparisons.
-const COMPARISONS: [BinaryOp; 6] =
-    [BinaryOp::Lt, BinaryOp::Le, BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Gt, BinaryOp::Ge];
+const COMPARISONS: [BinaryOp; 6] = [BinaryOp::Lt, BinaryOp::Le, BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Gt, BinaryOp::Ge];
 
 /// The connectives with two operands.
 const CONNECTIVES: [BinaryOp; 4] = [BinaryOp::And, BinaryOp::Or, BinaryOp::BitAnd, BinaryOp::BitOr];
@@ -120,9 +119,7 @@ impl Value {
     pub fn expr(&self, vars: &[Var], ty: ScalarType) -> Expr {
         let shared = |value: &Self| SharedExpr::new(value.expr(vars, ty));
         match self {
-            Self::Constant(value) => {
-                Expr::int_of(i128::from(*value), ty).unwrap_or(Expr::Int { value: 0, ty })
-            }
+            Self::Constant(value) => Expr::int_of(i128::from(*value), ty).unwrap_or(Expr::Int { value: 0, ty }),
             Self::Variable(at) => vars.get(at % vars.len().max(1)).map_or(Expr::Int { value: 0, ty }, Expr::from),
             Self::Unary(op, a) => match op % 3 {
                 0 => Expr::unary(UnaryOp::Neg, a.expr(vars, ty)),

@@ -14,6 +14,7 @@
 //!   operations, [`layout`] XLA's tiled layouts, [`program`] programs, [`graph`] graphs for memory
 //!   planners, [`text`] texts for readers.
 //! - [`expression`] draws integer expressions, and [`smt`] is an evaluator of SMT-LIB for them.
+//! - [`te`] draws TE programs with schedules, [`tiny`] programs all of whose interleavings can be tried.
 //! - [`oracle`] defines oracles and their outcomes; [`oracles`] lists all of them by name.
 //! - [`mutate`] introduces one mistake in a program or in its evidence, which the judge has to
 //!   refute.
@@ -50,7 +51,9 @@ pub mod session;
 pub mod smt;
 pub mod strategy;
 pub mod target;
+pub mod te;
 pub mod text;
+pub mod tiny;
 
 pub use case::Case;
 pub use config::Config;

@@ -13,7 +13,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, UnaryOp, Var, sabotage};
 
 use crate::prove::Prover;
 use crate::term::{BinaryOp as TermOp, Prop, Symbol, Term, UnaryOp as TermUnary};
@@ -129,7 +129,10 @@ impl Names {
             Expr::Unary(UnaryOp::Not, operand) => self.prop(operand).negate(),
             Expr::Binary(op, lhs, rhs) => self.binary_prop(*op, lhs, rhs, expr),
             Expr::Select(c, a, b) | Expr::IfThenElse(c, a, b) => {
-                let (c, a, b) = (self.prop(c), self.prop(a), self.prop(b));
+                let (c, mut a, mut b) = (self.prop(c), self.prop(a), self.prop(b));
+                if sabotage::on("translate-swaps-choice") {
+                    std::mem::swap(&mut a, &mut b);
+                }
                 c.and(a).or(c.negate().and(b))
             }
             Expr::Cast(_, value) if value.dtype().scalar.is_integer() && value.dtype().is_scalar() => {
@@ -189,6 +192,7 @@ impl Names {
     /// An uninterpreted function of the operands, named by everything else that the expression consists of.
     fn opaque(&mut self, expr: &Expr) -> Term {
         let name = match expr {
+            Expr::Load { buffer, .. } if sabotage::on("memory-never-changes") => format!("load {buffer:?}"),
             Expr::Load { buffer, .. } => format!("load {buffer:?} at {}", self.stamp),
             Expr::Float { value, ty } => format!("{ty} {:x}", value.to_bits()),
             Expr::Var(var) => return self.var(var),

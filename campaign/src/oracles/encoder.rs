@@ -255,7 +255,10 @@ impl Text {
                     tally.count("points that an approximation allows", 1);
                 }
                 (Answer::Satisfied, false) => {
-                    return Some(Failure::outcome(format!("the {name} encoding allows what is not possible"), detail()));
+                    return Some(Failure::outcome(
+                        format!("the {name} encoding allows what is not possible"),
+                        detail(),
+                    ));
                 }
             }
         }
@@ -324,5 +327,53 @@ impl Oracle for Encoder {
         let twin = Built::of(case, &case.value.changed(case.twin));
         let asked = [&built, &twin].into_iter().find_map(|built| self.ask(built, point, truth.value, tally));
         asked.unwrap_or(Outcome::Held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expression::Truth as Condition;
+
+    /// `result == x0 // -3 + x0 % -3` for x0 in -7..=7.
+    fn goal() -> Goal {
+        let (floor_div, floor_mod, add) = (0, 1, 4);
+        let by = |op| Box::new(Value::Binary(op, Box::new(Value::Variable(0)), Box::new(Value::Constant(-3))));
+        Goal {
+            wide: false,
+            ranges: vec![(-7, 14)],
+            premises: Vec::new(),
+            value: Value::Binary(add, by(floor_div), by(floor_mod)),
+            goal: Condition::Constant(false),
+            other: Condition::Constant(false),
+            link: Link::First,
+            twin: 1,
+        }
+    }
+
+    /// The first failure of the exact encoding after a change of its text.
+    fn failure(change: impl Fn(&str) -> String) -> Option<Outcome> {
+        let case = goal();
+        let built = Built::of(&case, &case.value);
+        let mut text = texts(&built, 20, &mut Tally::default()).unwrap().swap_remove(0);
+        text.script = Script::read(&change(&smtlib::canonical_text(&text.query))).unwrap();
+        let tally = &mut Tally::default();
+        points(&case).iter().find_map(|point| text.compare(&built, point, &built.at(point)?, tally))
+    }
+
+    #[test]
+    fn a_changed_text_is_noticed_and_the_right_one_holds() {
+        let mut oracle = Encoder::new(&Environment::default()).unwrap();
+        assert_eq!(oracle.check(&goal(), &mut Tally::default()), Outcome::Held);
+        assert_eq!(failure(str::to_owned), None);
+        // Euclidean division, another rounding, a premise less, a bound that is off by one.
+        for (from, to) in [("(mod (- v0) 3)", "(mod v0 3)"), ("(div (- v0) 3)", "(- (div v0 3))"), ("(<= ", "(< ")] {
+            let is_there = |text: &str| assert!(text.contains(from), "{from} in {text}");
+            let found = failure(|text| {
+                is_there(text);
+                text.replace(from, to)
+            });
+            assert!(matches!(found, Some(Outcome::Failed(_))), "{from}");
+        }
     }
 }

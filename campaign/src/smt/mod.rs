@@ -292,7 +292,8 @@ mod tests {
         for text in bad {
             assert!(Script::read(text).is_err(), "{text}");
         }
-        let good = "(set-logic ALL) ; a comment (\n(declare-const x Int)(define-fun t () Int (+ x 1))(assert (< t (- 2)))";
+        let good =
+            "(set-logic ALL) ; a comment (\n(declare-const x Int)(define-fun t () Int (+ x 1))(assert (< t (- 2)))";
         assert_eq!(Script::read(good).unwrap().assertions.len(), 1);
     }
 }

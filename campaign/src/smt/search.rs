@@ -153,8 +153,7 @@ impl Search<'_> {
                     (Some(Value::Int(then)), Some(Value::Int(otherwise))) => {
                         sum.constant = sum.constant.checked_add(factor.checked_mul(otherwise)?)?;
                         let coefficient = sum.coefficients.entry(*at).or_insert(0);
-                        *coefficient =
-                            coefficient.checked_add(factor.checked_mul(then.checked_sub(otherwise)?)?)?;
+                        *coefficient = coefficient.checked_add(factor.checked_mul(then.checked_sub(otherwise)?)?)?;
                         Some(())
                     }
                     _ => None,
