@@ -17,7 +17,7 @@
 //! - [`te`] draws TE programs with schedules, [`tiny`] programs all of whose interleavings can be tried.
 //! - [`oracle`] defines oracles and their outcomes; [`oracles`] lists all of them by name.
 //! - [`mutate`] introduces one mistake in a program or in its evidence, which the judge has to
-//!   refute.
+//!   refute; [`conditions`] a condition too many.
 //! - [`session`] runs an oracle on bytes, catches panics, counts outcomes and reduces failures;
 //!   [`finding`] is the file format of a failure.
 //! - [`campaign`] distributes time among oracles in worker processes, and measures which planted
@@ -32,6 +32,7 @@ pub mod bytes;
 pub mod campaign;
 pub mod case;
 pub mod chain;
+pub mod conditions;
 pub mod config;
 pub mod cpu;
 pub mod drivers;

@@ -316,10 +316,12 @@ impl Case for Scheduled {
                 found.push(case);
             }
         }
-        found.extend(without_one(&self.shape).into_iter().filter(|shape| !shape.is_empty()).map(|shape| Self {
-            shape,
-            ..self.clone()
-        }));
+        found.extend(
+            without_one(&self.shape)
+                .into_iter()
+                .filter(|shape| !shape.is_empty())
+                .map(|shape| Self { shape, ..self.clone() }),
+        );
         for axis in 0..self.shape.len() {
             found.extend(crate::case::smaller(self.shape[axis]).into_iter().map(|extent| {
                 let mut case = self.clone();

@@ -13,7 +13,9 @@ use std::collections::BTreeSet;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{AttrValue, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, Stmt, ThreadTag, Var};
+use tilewright_ir::{
+    AttrValue, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, Stmt, ThreadTag, Var,
+};
 
 use crate::case::{Case, without_one};
 use crate::config::Config;
@@ -94,7 +96,7 @@ pub struct Event {
 impl Place {
     /// Draws an index.
     fn draw(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
-        let factors = [u.int_in_range(0..=2)?, u.int_in_range(0..=2)?];
+        let factors = [u.int_in_range(0..=3)?, u.int_in_range(0..=3)?];
         Ok(Self { factors, offset: u.int_in_range(0..=3)? })
     }
 
@@ -131,8 +133,13 @@ impl Part {
         }
         let kind = *u.choose(&kinds)?;
         let inside = [launched, &[kind]].concat();
-        let extent = if kind == Kind::Thread || kind == Kind::Block { 2 } else { u.int_in_range(2..=3)? };
-        let count = u.int_in_range(1..=2)?;
+        // In a group by itself the threads are entered again by each loop over them.
+        let (extent, most) = match kind {
+            Kind::Block => (u.int_in_range(1..=2)?, 3),
+            Kind::Thread => (2, 2),
+            Kind::Serial | Kind::Parallel => (u.int_in_range(2..=3)?, 2),
+        };
+        let count = u.int_in_range(1..=most)?;
         let body = (0..count).map(|_| Self::draw(u, depth + 1, &inside)).collect::<arbitrary::Result<_>>()?;
         Ok(Self::Loop { kind, extent, body })
     }
@@ -188,6 +195,18 @@ impl Part {
         }
     }
 
+    /// The statement with one statement less in each body, or with two iterations.
+    fn trimmed(&self) -> Self {
+        match self {
+            Self::Store { .. } => self.clone(),
+            Self::Loop { kind, extent, body } => {
+                let body: Vec<Self> =
+                    body.iter().take(body.len().saturating_sub(1).max(1)).map(Self::trimmed).collect();
+                Self::Loop { kind: *kind, extent: 2.min(*extent), body }
+            }
+        }
+    }
+
     /// Simpler statements.
     fn simpler(&self) -> Vec<Self> {
         match self {
@@ -236,8 +255,13 @@ impl Case for Tiny {
         let count = u.int_in_range(1..=2)?;
         let mut parts: Vec<Part> = (0..count).map(|_| Part::draw(u, 0, &[])).collect::<arbitrary::Result<_>>()?;
         // Too many events have too many orders.
-        while parts.len() > 1 && Self(parts.clone()).events().len() > EVENTS {
-            parts.pop();
+        while !Self::is_small(&Self(parts.clone()).events()) {
+            let fewer: Vec<Part> = parts.iter().map(Part::trimmed).collect();
+            if fewer == parts {
+                parts.pop();
+            } else {
+                parts = fewer;
+            }
         }
         Ok(Self(parts))
     }
@@ -327,7 +351,9 @@ pub fn outcomes(events: &[Event], start: [i64; CELLS]) -> Option<BTreeSet<[i64; 
     /// The most states that are visited.
     const STATES: usize = 30_000;
     let before: Vec<u32> = (0..events.len())
-        .map(|at| (0..at).filter(|&other| !may_swap(&events[other], &events[at])).fold(0, |set, other| set | (1 << other)))
+        .map(|at| {
+            (0..at).filter(|&other| !may_swap(&events[other], &events[at])).fold(0, |set, other| set | (1 << other))
+        })
         .collect();
     // A state is which events have happened, the contents, and the values that were read.
     type State = (u32, [i64; CELLS], Vec<i64>);

@@ -34,9 +34,8 @@ const START: [i64; CELLS] = [1, 2, 3, 4];
 fn left(case: &Tiny, how: &Config) -> Result<Vec<i64>, RunError> {
     let func = case.func();
     let valid = validate(&func).map_err(|mut found| RunError::Input(found.swap_remove(0)))?;
-    let mut tensor = Tensor::undefined(ScalarType::Int32, &[4]).map_err(|error| {
-        RunError::Input(tilewright_ir::Diagnostic::error("tensor", None, error.to_string()))
-    })?;
+    let mut tensor = Tensor::undefined(ScalarType::Int32, &[4])
+        .map_err(|error| RunError::Input(tilewright_ir::Diagnostic::error("tensor", None, error.to_string())))?;
     for (lane, value) in START.into_iter().enumerate() {
         tensor.set(lane, Scalar::Int(i128::from(value)));
     }

@@ -97,7 +97,8 @@ fn compare(first: &[Report], second: &[Report], tally: &mut Tally) -> Option<Out
             _ => one.is_internal() || two.is_internal(),
         };
         if is_contradiction {
-            let what = format!("{obligation}: {} by one judge, {} by the other", one.verdict.word(), two.verdict.word());
+            let what =
+                format!("{obligation}: {} by one judge, {} by the other", one.verdict.word(), two.verdict.word());
             let text = format!("{}: {} [{}]; {} [{}]", one.subject, one.verdict, one.method, two.verdict, two.method);
             return Some(Failure::outcome(what, text));
         }

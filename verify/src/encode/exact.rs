@@ -209,7 +209,11 @@ impl Encoder {
         let positive = self.op(Op::Lt, vec![zero, b]);
         let negative = self.op(Op::Lt, vec![b, zero]);
         for (case, size) in [(positive, b), (negative, minus_b)] {
-            let range = if floor { self.range_floor(r, b, case == positive || sabotage::on("encode-no-negative-divisor")) } else { self.range_trunc(a, r, size) };
+            let range = if floor {
+                self.range_floor(r, b, case == positive || sabotage::on("encode-no-negative-divisor"))
+            } else {
+                self.range_trunc(a, r, size)
+            };
             let both = self.op(Op::And, vec![whole, range]);
             let definition = self.op(Op::Implies, vec![case, both]);
             self.definitions.push(definition);
