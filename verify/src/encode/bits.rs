@@ -24,7 +24,7 @@ pub fn width(assumptions: &[Prop], goal: &Prop) -> Option<u32> {
     for prop in assumptions.iter().chain([goal]) {
         intervals.prop(prop)?;
     }
-    let spare = if sabotage::on("bits-one-too-few") { 1 } else { 0 };
+    let spare = u32::from(sabotage::on("bits-one-too-few"));
     Some((intervals.width - spare).max(1)).filter(|width| *width <= MAX_WIDTH)
 }
 
