@@ -7,6 +7,8 @@
 //! All operators of index arithmetic are drawn, with operands of either sign. A point where the expression has no value
 //! is left out by the oracle, so divisors may be 0 somewhere.
 
+use std::fmt::Write as _;
+
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, SharedExpr, UnaryOp, Var};
@@ -394,12 +396,12 @@ impl Case for Goal {
         let (vars, ty) = (self.vars(), self.ty());
         let mut text = String::new();
         for (var, (low, more)) in vars.iter().zip(&self.ranges) {
-            text += &format!("{low} <= {} <= {}, ", var.name(), low + i64::from(*more));
+            let _ = write!(text, "{low} <= {} <= {}, ", var.name(), low + i64::from(*more));
         }
         for premise in &self.premises {
-            text += &format!("{}, ", premise.expr(&vars, ty));
+            let _ = write!(text, "{}, ", premise.expr(&vars, ty));
         }
-        text += &format!("result == {} |- {}", self.value.expr(&vars, ty), self.goal.expr(&vars, ty));
+        let _ = write!(text, "result == {} |- {}", self.value.expr(&vars, ty), self.goal.expr(&vars, ty));
         match self.link {
             Link::First => text,
             Link::Implies => format!("{text} implies {}", self.other.expr(&vars, ty)),

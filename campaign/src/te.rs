@@ -229,7 +229,10 @@ impl Scheduled {
     /// The program as TE text.
     pub fn source(&self) -> String {
         let mut writer = Writer { text: String::new(), named: 0 };
-        let list = |shape: &[i64]| shape.iter().map(|extent| format!("{extent},")).collect::<String>();
+        let list = |shape: &[i64]| {
+            let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
+            extents.join(", ") + ","
+        };
         writer.line("import tvm\nfrom tvm import te\n");
         writer.line(&format!("A = te.placeholder(({}), dtype=\"int32\", name=\"A\")", list(&self.shape)));
         let (mut shape, mut last) = (self.shape.clone(), "A".to_owned());

@@ -188,7 +188,9 @@ impl Part {
                 let execution = *executions;
                 for value in 0..i64::from(*extent) {
                     around.push((execution, *kind, value));
-                    body.iter().for_each(|part| part.events(around, executions, found));
+                    for part in body {
+                        part.events(around, executions, found);
+                    }
                     around.pop();
                 }
             }

@@ -67,13 +67,13 @@ impl Schedules {
             return Ok(());
         }
         let how = match expected.of(&wrong, &interpreter_config()) {
-            Ok(left) => match differences(&lowered.func, &expected.outputs, &left).1 {
-                Some(how) => how,
-                None => {
+            Ok(left) => {
+                let Some(how) = differences(&lowered.func, &expected.outputs, &left).1 else {
                     tally.count("mistakes that change nothing", 1);
                     return Ok(());
-                }
-            },
+                };
+                how
+            }
             Err(error) => error_kind(&error),
         };
         let reports = self.judge.check_lowering(&lowered.definition, &wrong, &lowered.evidence);

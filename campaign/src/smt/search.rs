@@ -63,7 +63,7 @@ pub fn satisfiable(script: &Script, variables: &[Option<Value>], functions: Func
 
 impl Search<'_> {
     /// Decides the assertions; on the way, values are given to variables.
-    fn solve(&mut self, values: &mut Vec<Option<Value>>) -> Answer {
+    fn solve(&mut self, values: &mut [Option<Value>]) -> Answer {
         loop {
             if self.left == 0 {
                 return Answer::Open;
@@ -217,7 +217,7 @@ impl Search<'_> {
     }
 
     /// Tries the values of one variable.
-    fn branch(&mut self, open: &[usize], known: &[Option<Value>], values: &mut Vec<Option<Value>>) -> Answer {
+    fn branch(&mut self, open: &[usize], known: &[Option<Value>], values: &[Option<Value>]) -> Answer {
         let mut best: Option<(usize, i128, i128)> = None;
         for (at, bounds) in self.bounds(open, known) {
             let (Some(low), Some(high)) = bounds else { continue };
@@ -234,7 +234,7 @@ impl Search<'_> {
         };
         let mut result = Answer::Contradicted;
         for value in candidates.1 {
-            let mut tried = values.clone();
+            let mut tried = values.to_vec();
             tried[candidates.0] = Some(value);
             match self.solve(&mut tried) {
                 Answer::Satisfied => return Answer::Satisfied,
