@@ -228,6 +228,9 @@ mod tests {
             let lines = certificate.add("map", &report.proof).unwrap();
             expected.extend(lines.into_iter().filter_map(|line| Some((line.file?, line.expected))));
         }
+        for lemma in certificate.lemmas() {
+            expected.extend(lemma.lines.iter().filter_map(|line| Some((line.file.clone()?, line.expected))));
+        }
         assert!(certificate.files().next().is_some());
         assert_eq!(ask(&certificate, &expected, &mut Tally::default()), None);
         let wrong: Vec<_> = expected.iter().map(|(file, _)| (file.clone(), "sat")).collect();
