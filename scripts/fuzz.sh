@@ -12,8 +12,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-ALL=(read_script read_layout read_graph roundtrip passes order interpreter padding inverse arithmetic judge_maps judge_programs
-  judge_pairs judge_layouts certificate planner device)
+ALL=(read_script read_layout read_graph roundtrip passes order interpreter padding inverse arithmetic encoder schedules interleavings
+  second_judge recheck judge_maps judge_programs judge_pairs
+  judge_layouts certificate planner device)
 SEED=1          # the same campaign each time
 MEMORY=4096     # MiB; the sanitizer takes its share
 TIMEOUT=60      # seconds for one input, where other work may take most of the cores

@@ -66,6 +66,7 @@ const PARTS: &[Part] = &[
             "verify/src/map/specification.rs",
             "verify/src/map/statement.rs",
             "verify/src/map/tight.rs",
+            "verify/src/map/twice.rs",
             "verify/src/map/value.rs",
             "verify/src/layout.rs",
             "verify/src/layout",
@@ -173,7 +174,9 @@ fn root() -> &'static Path {
 fn files(path: &str) -> Vec<String> {
     fn collect(path: &Path, found: &mut Vec<PathBuf>) {
         if path.is_dir() {
-            fs::read_dir(path).unwrap().for_each(|entry| collect(&entry.unwrap().path(), found));
+            for entry in fs::read_dir(path).unwrap() {
+                collect(&entry.unwrap().path(), found);
+            }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path.to_owned());
         }

@@ -13,9 +13,11 @@
 //! - [`case`] defines cases. There are six families: [`map`] index maps as sequences of layout
 //!   operations, [`layout`] XLA's tiled layouts, [`program`] programs, [`pairs`] pairs of small
 //!   programs, [`graph`] graphs for memory planners, [`text`] texts for readers.
+//! - [`expression`] draws integer expressions, and [`smt`] is an evaluator of SMT-LIB for them.
+//! - [`te`] draws TE programs with schedules, [`tiny`] programs all of whose interleavings can be tried.
 //! - [`oracle`] defines oracles and their outcomes; [`oracles`] lists all of them by name.
 //! - [`mutate`] introduces one mistake in a program or in its evidence, which the judge has to
-//!   refute.
+//!   refute; [`conditions`] a condition too many.
 //! - [`session`] runs an oracle on bytes, catches panics, counts outcomes and reduces failures;
 //!   [`finding`] is the file format of a failure.
 //! - [`campaign`] distributes time among oracles in worker processes, and measures which planted
@@ -30,9 +32,11 @@ pub mod bytes;
 pub mod campaign;
 pub mod case;
 pub mod chain;
+pub mod conditions;
 pub mod config;
 pub mod cpu;
 pub mod drivers;
+pub mod expression;
 pub mod extents;
 pub mod faults;
 pub mod finding;
@@ -46,9 +50,12 @@ pub mod oracles;
 pub mod pairs;
 pub mod program;
 pub mod session;
+pub mod smt;
 pub mod strategy;
 pub mod target;
+pub mod te;
 pub mod text;
+pub mod tiny;
 
 pub use case::Case;
 pub use config::Config;

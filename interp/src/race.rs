@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use tilewright_ir::{ForKind, ThreadTag};
+use tilewright_ir::{ForKind, ThreadTag, sabotage};
 
 /// Number of an iteration in the tree, an index into [`Race::iterations`]; 0 is the root.
 type Context = u32;
@@ -97,7 +97,9 @@ impl Race {
         if matches!(kind, ForKind::ThreadBinding(_)) && around.thread {
             return around.entry;
         }
-        self.entries += 1;
+        if !sabotage::on("race-joins-loops") || self.entries == 0 {
+            self.entries += 1;
+        }
         self.entries
     }
 
@@ -132,7 +134,7 @@ impl Race {
             return clash(writer, true);
         }
         for reader in shadow.readers.into_iter().flatten() {
-            if write && self.may_run_concurrently(reader, now) {
+            if write && !sabotage::on("race-forgets-readers") && self.may_run_concurrently(reader, now) {
                 return clash(reader, false);
             }
         }
@@ -144,7 +146,8 @@ impl Race {
             // most one of them.
             let covered =
                 |reader: &Option<Context>| reader.is_none_or(|reader| !self.may_run_concurrently(reader, now));
-            if let Some(at) = shadow.readers.iter().position(covered) {
+            let kept = if sabotage::on("race-keeps-one-reader") { 1 } else { 2 };
+            if let Some(at) = shadow.readers.iter().take(kept).position(covered) {
                 shadow.readers[at] = Some(now);
             }
         }
@@ -168,6 +171,7 @@ impl Race {
         }
         match (below_a, below_b) {
             (Some(a), Some(b)) => iteration(a).entry == iteration(b).entry,
+            (Some(_), None) | (None, Some(_)) if sabotage::on("race-forgets-launch") => false,
             (Some(below), None) | (None, Some(below)) => iteration(below).thread && iteration(a).thread,
             (None, None) => false,
         }

@@ -10,7 +10,7 @@
 //! A goal is closed: what is known of a variable follows from its [`Kind`], which the program alone determines, and is
 //! among the premises. Each premise has an [`Origin`].
 
-use tilewright_ir::{Expr, Var};
+use tilewright_ir::{Expr, Var, sabotage};
 
 use crate::term::{Prop, Term};
 use crate::translate::Names;
@@ -34,9 +34,10 @@ pub enum Kind<'e> {
 impl Kind<'_> {
     /// What holds of every value of a variable of this kind, of which `term` is the term.
     pub(crate) fn range(self, var: &Var, term: &Term, names: &mut Names) -> Prop {
+        let least = if sabotage::on("extents-are-two") { 2 } else { 1 };
         match (self, var.dtype().scalar.integer_range()) {
-            (Self::Extent, Some((_, high))) => term.at_least(1).and(term.at_most(high)),
-            (Self::Extent, None) => term.at_least(1),
+            (Self::Extent, Some((_, high))) => term.at_least(least).and(term.at_most(high)),
+            (Self::Extent, None) => term.at_least(least),
             (Self::Scalar, Some((low, high))) => term.at_least(low).and(term.at_most(high)),
             (Self::Scalar, None) => Prop::bool(true),
             (Self::Index { min, extent }, _) => {

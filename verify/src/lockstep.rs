@@ -299,7 +299,9 @@ impl<'a> Lockstep<'a> {
             (StmtKind::If { cond, then_body, else_body: None }, _) => {
                 self.subject = format!("{} (which the program after does not ask)", describe(old));
                 self.fits([cond]);
-                self.goal(Obligation::Simulation, GoalKind::Holds(cond.clone()));
+                if !sabotage::on("dropped-condition-unchecked") {
+                    self.goal(Obligation::Simulation, GoalKind::Holds(cond.clone()));
+                }
                 self.stmts(&[then_body], &[new]);
             }
             (_, StmtKind::If { cond, then_body, else_body: None }) => {
@@ -308,7 +310,9 @@ impl<'a> Lockstep<'a> {
                 let cond = self.renamed(cond);
                 self.in_old_memory(&[], std::slice::from_ref(&cond));
                 self.fits([&cond]);
-                self.goal(Obligation::Simulation, GoalKind::Holds(cond));
+                if !sabotage::on("added-condition-unchecked") {
+                    self.goal(Obligation::Simulation, GoalKind::Holds(cond));
+                }
                 self.stmts(&[old], &[then_body]);
             }
             (StmtKind::Allocate { buffer: x, body: old }, StmtKind::Allocate { buffer: y, body: new }) => {

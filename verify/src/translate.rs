@@ -15,7 +15,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, MathFn, ScalarType, UnaryOp, Var, sabotage};
 
 use crate::question::Question;
 use crate::term::{BinaryOp as TermOp, Prop, Symbol, Term, UnaryOp as TermUnary};
@@ -138,7 +138,10 @@ impl Names {
             Expr::Unary(UnaryOp::Not, operand) => self.prop(operand).negate(),
             Expr::Binary(op, lhs, rhs) => self.binary_prop(*op, lhs, rhs, expr),
             Expr::Select(c, a, b) | Expr::IfThenElse(c, a, b) => {
-                let (c, a, b) = (self.prop(c), self.prop(a), self.prop(b));
+                let (c, mut a, mut b) = (self.prop(c), self.prop(a), self.prop(b));
+                if sabotage::on("translate-swaps-choice") {
+                    std::mem::swap(&mut a, &mut b);
+                }
                 c.and(a).or(c.negate().and(b))
             }
             Expr::Cast(_, value) if value.dtype().scalar.is_integer() && value.dtype().is_scalar() => {
@@ -199,6 +202,7 @@ impl Names {
     fn opaque(&mut self, expr: &Expr) -> Term {
         let name = match expr {
             Expr::Load { buffer, .. } if self.constant.contains(buffer) => format!("load {buffer:?}"),
+            Expr::Load { buffer, .. } if sabotage::on("memory-never-changes") => format!("load {buffer:?}"),
             Expr::Load { buffer, .. } => format!("load {buffer:?} at {}", self.stamp),
             Expr::Float { value, ty } => format!("{ty} {:x}", value.to_bits()),
             Expr::Var(var) => return self.var(var),

@@ -57,6 +57,9 @@ const INITIAL_COSTS: &[(&str, Duration)] = &[
     ("judge_layouts", Duration::from_millis(180)),
     ("judge_maps", Duration::from_millis(240)),
     ("judge_programs", Duration::from_millis(480)),
+    ("schedules", Duration::from_millis(240)),
+    ("second_judge", Duration::from_millis(480)),
+    ("recheck", Duration::from_millis(480)),
     ("device", Duration::from_millis(1200)),
 ];
 

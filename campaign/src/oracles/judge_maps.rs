@@ -149,7 +149,7 @@ fn bindings(built: &Generated) -> Vec<Bindings> {
 }
 
 /// The inverse that a case claims. `None` if it claims none, or if the algebra finds none.
-fn claimed_inverse(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
+pub(super) fn claimed_inverse(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
     if inverse == Inverse::None {
         return None;
     }

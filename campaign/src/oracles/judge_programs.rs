@@ -22,6 +22,7 @@ use tilewright_verify::{Config as Budget, Judge, Obligation, Report, Verdict};
 
 use self::runs::{RunComparison, TrapInfo, compare_runs, run_alone};
 use crate::case::Case;
+use crate::conditions::with_condition;
 use crate::config::Config;
 use crate::inputs::control_reads_memory;
 use crate::mutate::{false_evidence, mutated_program, naively_vectorized, with_racing_loop};
@@ -265,6 +266,10 @@ impl JudgePrograms {
     /// Checks one mistake of a pass: in its evidence, in its loops, or in its result.
     fn check_one_change(&self, step: &Transformation<'_>, change: u64, tally: &mut Tally) -> CheckResult {
         let (mut after, mut evidence) = (step.after.clone(), step.evidence.clone());
+        if change % 8 == 4 {
+            let guarded = with_condition(&after, change / 64);
+            self.check_mistake(&Transformation { after: &guarded, ..*step }, tally)?;
+        }
         match change % 8 {
             0 | 1 if !evidence.buffers.is_empty() => evidence = false_evidence(&evidence, change),
             2 if step.name == "vectorize" => after = naively_vectorized(step.before),

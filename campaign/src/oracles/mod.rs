@@ -21,12 +21,19 @@
 //! | `certificate` | certificates and their mutants | evaluation at every point |
 //! | `inverse` | a map or a relayout, followed by its inverse | the identity |
 //! | `arithmetic` | the interpreter's operators | arithmetic of the oracle's own |
+//! | `encoder` | the judge's queries, read by an evaluator of SMT-LIB | evaluation at points |
+//! | `schedules` | TE programs with random schedules, lowered | the definition, and the judge's verdicts |
+//! | `interleavings` | the race check and runs on threads | all orders of the accesses of tiny programs |
+//! | `second_judge` | the judge | a judge without a memo and without points |
+//! | `recheck` | certificates of random claims | Z3 on their texts |
 //!
 //! Each oracle has tests in which a broken component is substituted, to show that it can fail at all.
 
 pub mod arithmetic;
 pub mod certificate;
 pub mod device;
+pub mod encoder;
+pub mod interleavings;
 pub mod interpreter;
 pub mod inverse;
 pub mod judge_layouts;
@@ -38,7 +45,10 @@ pub mod padding;
 pub mod passes;
 pub mod planner;
 pub mod read;
+pub mod recheck;
 pub mod roundtrip;
+pub mod schedules;
+pub mod second_judge;
 mod self_test;
 
 #[cfg(test)]
@@ -145,6 +155,31 @@ pub static ORACLES: &[Entry] = &[
         name: arithmetic::Arithmetic::NAME,
         summary: "the interpreter's operators against arithmetic of the oracle's own",
         make: |environment| session(arithmetic::Arithmetic::new, environment),
+    },
+    Entry {
+        name: encoder::Encoder::NAME,
+        summary: "the judge's queries in SMT-LIB, read by an evaluator of the oracle's own, against evaluation",
+        make: |environment| session(encoder::Encoder::new, environment),
+    },
+    Entry {
+        name: schedules::Schedules::NAME,
+        summary: "TE programs with random schedules, lowered, judged and run, against their definition",
+        make: |environment| session(schedules::Schedules::new, environment),
+    },
+    Entry {
+        name: interleavings::Interleavings::NAME,
+        summary: "the race check and runs on threads against all orders of tiny programs",
+        make: |environment| session(interleavings::Interleavings::new, environment),
+    },
+    Entry {
+        name: second_judge::SecondJudge::NAME,
+        summary: "the judge against one without a memo that may not enumerate points",
+        make: |environment| session(second_judge::SecondJudge::new, environment),
+    },
+    Entry {
+        name: recheck::Recheck::NAME,
+        summary: "certificates of random claims, given to Z3 again as text",
+        make: |environment| session(recheck::Recheck::new, environment),
     },
 ];
 

@@ -27,6 +27,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tilewright_ir::sabotage;
 
 /// The version of the encoding. An answer is valid for the same text, the same encoder version and the same
 /// [`z3_version`].
@@ -163,6 +164,8 @@ pub struct Solver {
     budget: Budget,
     /// The goals answered so far.
     memo: Arc<Memo>,
+    /// Whether the memo is asked.
+    remembers: bool,
     /// Nanoseconds that Z3 took, all threads together.
     spent: Arc<AtomicU64>,
 }
@@ -182,13 +185,13 @@ impl Solver {
     /// The Z3 that is loaded is too old.
     pub fn with_budget(budget: Budget) -> Result<Self, SolverError> {
         z3_version()?;
-        Ok(Self { budget, memo: Arc::new(Memo::default()), spent: Arc::default() })
+        Ok(Self { budget, memo: Arc::new(Memo::default()), remembers: true, spent: Arc::default() })
     }
 
     /// The same solver, memo included, with another budget.
     #[must_use]
     pub fn limited_to(&self, budget: Budget) -> Self {
-        Self { budget, memo: Arc::clone(&self.memo), spent: Arc::clone(&self.spent) }
+        Self { budget, ..self.clone() }
     }
 
     /// Its budget.
@@ -199,6 +202,17 @@ impl Solver {
     /// The time that Z3 took for this solver and its clones, contexts included, all threads together.
     pub fn spent(&self) -> Duration {
         Duration::from_nanos(self.spent.load(Ordering::Relaxed))
+    }
+
+    /// The same solver without a memo: every goal is given to Z3.
+    #[must_use]
+    pub fn without_memo(self) -> Self {
+        Self { remembers: false, ..self }
+    }
+
+    /// The answer in the memo, if there is one.
+    fn recall(&self, text: &str) -> Option<Remembered> {
+        if self.remembers { self.memo.recall(text, self.budget.rlimit) } else { None }
     }
 
     /// The number of goals in the memo.
@@ -232,7 +246,10 @@ impl Solver {
         let query = Arc::new(encode::encode(assumptions, goal, encoding)?);
         let mut text = smtlib::canonical_text(&query);
         text.push_str(if model { "(get-model)\n" } else { "" });
-        let (remembered, method) = if let Some(remembered) = self.memo.recall(&text, self.budget.rlimit) {
+        if sabotage::on("memo-omits-definitions") {
+            text = text.lines().filter(|line| !line.starts_with("(define-fun")).collect();
+        }
+        let (remembered, method) = if let Some(remembered) = self.recall(&text) {
             (remembered, Method::Memo)
         } else {
             let asked = Instant::now();
@@ -254,6 +271,10 @@ fn outcome(query: &Query, remembered: Remembered) -> Outcome {
         Remembered::Unknown(reason) => Outcome::Unknown(reason),
         Remembered::Sat(values) => {
             let mut model = Assignment::new();
+            let mut values = values;
+            if sabotage::on("model-values-shift") {
+                values.reverse();
+            }
             for (variable, value) in query.variables.iter().zip(values) {
                 match (&variable.symbol, value) {
                     (Some(symbol), Some(value)) => model.set(symbol.clone(), value),

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, SharedExpr, Stmt, Var};
+use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, SharedExpr, Stmt, Var, sabotage};
 
 use super::arith::cast;
 use super::stage::{Relation, StageData};
@@ -52,6 +52,9 @@ impl<'s> Nest<'s> {
     /// share these loops.
     pub(super) fn first_reduction(&self) -> usize {
         let leaves = &self.stage.leaves;
+        if sabotage::on("te-starts-too-deep") {
+            return leaves.len();
+        }
         leaves.iter().position(|&leaf| self.stage.loops[leaf].reduce).unwrap_or(leaves.len())
     }
 
@@ -137,8 +140,11 @@ fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
                 let (Some(high), Some(low)) = (&values[*outer], &values[*inner]) else { continue };
                 let value = high.clone() * factor.clone() + low.clone();
                 // The factor may not divide the extent; then the last outer iteration runs beyond it.
-                if !exact {
-                    guards.push(value.clone().lt(stage.loops[*parent].extent.clone()));
+                let extent = stage.loops[*parent].extent.clone();
+                if sabotage::on("te-guard-one-late") && !exact {
+                    guards.push(value.clone().lt(extent + Expr::int(1)));
+                } else if !exact && !sabotage::on("te-split-unguarded") {
+                    guards.push(value.clone().lt(extent));
                 }
                 values[*parent] = Some(value);
             }
@@ -148,8 +154,12 @@ fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
                 // loops.
                 let (extent, value) = (in_type(&stage.loops[*inner].extent, value.dtype()), value.clone());
                 let narrow = |value: Expr, at: usize| in_type(&value, stage.loops[at].extent.dtype());
-                values[*outer] = Some(narrow(value.clone().floor_div(extent.clone()), *outer));
-                values[*inner] = Some(narrow(value.floor_mod(extent), *inner));
+                let (mut high, mut low) = (value.clone().floor_div(extent.clone()), value.floor_mod(extent));
+                if sabotage::on("te-fuse-swapped") {
+                    std::mem::swap(&mut high, &mut low);
+                }
+                values[*outer] = Some(narrow(high, *outer));
+                values[*inner] = Some(narrow(low, *inner));
             }
             Relation::Layout { from, to, inverse, .. } => {
                 let Some(physical) = to.iter().map(|&at| values[at].clone()).collect::<Option<Vec<_>>>() else {

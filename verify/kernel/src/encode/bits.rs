@@ -12,7 +12,7 @@
 use super::{Encoder, NodeId, Op};
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
 use std::collections::{BTreeMap, HashMap};
-use tilewright_ir::Interval;
+use tilewright_ir::{Interval, sabotage};
 
 /// Greatest width of the bit-vectors.
 const MAX_WIDTH: u32 = 64;
@@ -24,7 +24,8 @@ pub fn width(assumptions: &[Prop], goal: &Prop) -> Option<u32> {
     for prop in assumptions.iter().chain([goal]) {
         intervals.prop(prop)?;
     }
-    Some(intervals.width).filter(|width| *width <= MAX_WIDTH)
+    let spare = u32::from(sabotage::on("bits-one-too-few"));
+    Some((intervals.width - spare).max(1)).filter(|width| *width <= MAX_WIDTH)
 }
 
 /// The bounds of single variables that the assumptions state, lower and upper.
@@ -161,6 +162,9 @@ impl Encoder {
         let power = (by > 0 && by.count_ones() == 1).then(|| (i128::from(by.trailing_zeros()), by - 1));
         let plain = match (op, power) {
             (BinaryOp::FloorDiv | BinaryOp::TruncDiv, Some((bits, _))) => {
+                if sabotage::on("bits-divide-unsigned") {
+                    return self.op(Op::Div, vec![a, b]);
+                }
                 let bits = self.int(bits);
                 return self.op(Op::Shr, vec![a, bits]);
             }

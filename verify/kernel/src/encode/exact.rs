@@ -17,6 +17,7 @@
 use super::{Encoder, Node, NodeId, Op, Sort};
 use crate::term::{BinaryOp, Prop, PropKind, Term, TermKind};
 use std::collections::{BTreeMap, HashSet};
+use tilewright_ir::sabotage;
 
 /// Variables introduced so far, so that equal operands share them.
 pub(super) struct Tables {
@@ -155,6 +156,10 @@ impl Encoder {
     fn floor(&mut self, a: NodeId, b: NodeId) -> (NodeId, NodeId) {
         match self.constant(b).and_then(|b| Some((b, b.checked_abs()?))) {
             Some((b, size)) if b > 0 => self.euclid(a, size),
+            Some((b, size)) if b < 0 && sabotage::on("encode-divides-euclidean") => {
+                let (quotient, rest) = self.euclid(a, size);
+                (self.op(Op::Neg, vec![quotient]), rest)
+            }
             Some((b, size)) if b < 0 => {
                 let negated = self.op(Op::Neg, vec![a]);
                 let (quotient, rest) = self.euclid(negated, size);
@@ -183,7 +188,8 @@ impl Encoder {
         let minus_down = self.op(Op::Neg, vec![down_quotient]);
         let minus_rest = self.op(Op::Neg, vec![down_rest]);
         let quotient = self.op(Op::Ite, vec![negative, minus_down, up_quotient]);
-        let rest = self.op(Op::Ite, vec![negative, minus_rest, up_rest]);
+        let below = if sabotage::on("encode-remainder-keeps-positive") { down_rest } else { minus_rest };
+        let rest = self.op(Op::Ite, vec![negative, below, up_rest]);
         (if b > 0 { quotient } else { self.op(Op::Neg, vec![quotient]) }, rest)
     }
 
@@ -203,7 +209,11 @@ impl Encoder {
         let positive = self.op(Op::Lt, vec![zero, b]);
         let negative = self.op(Op::Lt, vec![b, zero]);
         for (case, size) in [(positive, b), (negative, minus_b)] {
-            let range = if floor { self.range_floor(r, b, case == positive) } else { self.range_trunc(a, r, size) };
+            let range = if floor {
+                self.range_floor(r, b, case == positive || sabotage::on("encode-no-negative-divisor"))
+            } else {
+                self.range_trunc(a, r, size)
+            };
             let both = self.op(Op::And, vec![whole, range]);
             let definition = self.op(Op::Implies, vec![case, both]);
             self.definitions.push(definition);
@@ -268,7 +278,8 @@ impl Encoder {
         while rest != 0 {
             let low = rest.trailing_zeros();
             let high = low + (rest >> low).trailing_ones();
-            parts.push(self.run(a, low, high));
+            let cut = if sabotage::on("encode-mask-loses-bit") && high > low + 1 { high - 1 } else { high };
+            parts.push(self.run(a, low, cut));
             rest = power_of_two(high).map_or(0, |power| rest - rest % power);
         }
         match (parts.pop(), parts.is_empty()) {
@@ -371,6 +382,9 @@ impl Encoder {
         if left {
             let power = self.int(power);
             self.op(Op::Mul, vec![a, power])
+        } else if sabotage::on("encode-shift-truncates") {
+            let power = self.int(power);
+            self.trunc(a, power).0
         } else {
             self.euclid(a, power).0
         }

@@ -14,6 +14,7 @@
 use super::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
 use std::collections::BTreeMap;
 use std::fmt;
+use tilewright_ir::sabotage;
 
 /// The value of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -206,7 +207,7 @@ pub(super) fn apply_binary(op: BinaryOp, a: i128, b: i128) -> Result<i128, EvalE
 /// The quotient rounded towards negative infinity; `b` is not 0.
 fn floor_div(a: i128, b: i128) -> Option<i128> {
     let quotient = a.checked_div(b)?;
-    let inexact = a.wrapping_rem(b) != 0;
+    let inexact = a.wrapping_rem(b) != 0 && !sabotage::on("terms-divide-towards-zero");
     Some(if inexact && ((a < 0) != (b < 0)) { quotient - 1 } else { quotient })
 }
 
