@@ -103,7 +103,7 @@ fn memory_beyond_the_device_is_refused() {
     on_every_device(|session| {
         let info = session.info();
         let big = refusal(session, vec![BufferSpec::new("big", info.max_alloc_bytes)], vec![]);
-        assert_limit(&big, "`big`", (info.max_alloc_bytes + 64, info.max_alloc_bytes));
+        assert_limit(&big, "`big`", (info.max_alloc_bytes + RunOptions::default().guard_bytes, info.max_alloc_bytes));
         let half = BufferSpec::new("half", info.max_alloc_bytes / 2);
         let count = usize::try_from(2 * info.global_memory_bytes / info.max_alloc_bytes + 2);
         let many = refusal(session, vec![half; count.expect("a few buffers")], vec![]);
