@@ -28,7 +28,8 @@ pub(super) fn confirmed(case: &Case<'_>, decision: Decision) -> Decision {
         _ => return decision,
     };
     let (Verdict::Proved(grounds), method) = decision else { return decision };
-    if method.asks_solver() {
+    // Lemmas were shown by Z3, too.
+    if method.asks_solver() || method.has_lemmas() {
         return (Verdict::Proved(grounds), method);
     }
     let judge = case.judge.limited(BUDGET);
