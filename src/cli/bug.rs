@@ -1,7 +1,7 @@
-//! The file for a bug report, written when the exit code is 70.
+//! The file for a bug report, written when Tilewright itself is at fault: a panic, or two methods that contradict each other.
 //!
 //! ```text
-//! tilewright 0.1.0, Z3 5.4.0, linux x86_64
+//! tilewright 0.1.0, Z3 5.4.0.0, linux x86_64
 //! arguments: check wrong.py --device none
 //!
 //! wrong.py:
@@ -25,9 +25,21 @@ const MOST_REPORTS: u32 = 99;
 /// Commands that other commands start: these report for them.
 const WORKERS: [&str; 2] = ["device-worker", "fuzz-worker"];
 
+/// Writes the report of a run into the current folder, and says where it is.
+pub(super) fn found(arguments: &[OsString]) {
+    if let Some(path) = report(arguments, Path::new(".")) {
+        // Nobody reads standard error where this fails.
+        let _ = writeln!(
+            std::io::stderr(),
+            "this is a fault of tilewright: `{}` has what is needed to see it again; please send it in",
+            path.display()
+        );
+    }
+}
+
 /// Writes the report of a run with these arguments into a folder, and returns the path; `None` if it cannot be written, or
 /// the run was a worker's.
-pub(super) fn report(arguments: &[OsString], folder: &Path) -> Option<PathBuf> {
+fn report(arguments: &[OsString], folder: &Path) -> Option<PathBuf> {
     if arguments.iter().any(|argument| WORKERS.iter().any(|worker| argument == worker)) {
         return None;
     }
@@ -44,7 +56,7 @@ pub(super) fn report(arguments: &[OsString], folder: &Path) -> Option<PathBuf> {
 fn text(arguments: &[OsString]) -> String {
     let solver = z3_full_version();
     let (os, machine) = (std::env::consts::OS, std::env::consts::ARCH);
-    let mut text = format!("tilewright {}, {solver}, {os} {machine}\narguments:", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("tilewright {}, Z3 {solver}, {os} {machine}\narguments:", env!("CARGO_PKG_VERSION"));
     for argument in arguments.iter().skip(1) {
         // Writing to a string does not fail.
         let _ = write!(text, " {}", argument.display());

@@ -48,7 +48,6 @@ mod version;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -119,20 +118,13 @@ pub fn main() -> ExitStatus {
     block_file_size_signal();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let thread = std::thread::Builder::new().name("tilewright".into()).stack_size(STACK_BYTES);
-    let given = arguments.clone();
-    let guarded = move || catch_unwind(AssertUnwindSafe(|| run(&given))).unwrap_or(ExitStatus::Internal);
-    let status = thread.spawn(guarded).ok().and_then(|running| running.join().ok()).unwrap_or(ExitStatus::Internal);
-    if status == ExitStatus::Internal
-        && let Some(path) = bug::report(&arguments, Path::new("."))
-    {
-        // Nobody reads standard error where this fails.
-        let _ = writeln!(
-            io::stderr(),
-            "this is a fault of tilewright or of the machine: `{}` has what is needed to see it again; please send it in",
-            path.display()
-        );
-    }
-    status
+    let guarded = move || {
+        catch_unwind(AssertUnwindSafe(|| run(&arguments))).unwrap_or_else(|_| {
+            bug::found(&arguments);
+            ExitStatus::Internal
+        })
+    };
+    thread.spawn(guarded).ok().and_then(|running| running.join().ok()).unwrap_or(ExitStatus::Internal)
 }
 
 /// Blocks SIGXFSZ in this thread and in those that it starts. A write beyond the limit on the size of files then fails, and
@@ -163,7 +155,16 @@ pub fn run(arguments: &[OsString]) -> ExitStatus {
     let done = pool
         .map_err(|error| Failure::Internal(format!("cannot start threads: {error}")))
         .and_then(|()| dispatch(&cli, &mut printer));
-    done.unwrap_or_else(|failure| printer.failure(&failure))
+    match done {
+        // A failure of the machine, such as a file that cannot be read, is no fault to be reported.
+        Err(failure) => printer.failure(&failure),
+        Ok(status) => {
+            if status == ExitStatus::Internal {
+                bug::found(arguments);
+            }
+            status
+        }
+    }
 }
 
 /// Runs the command that was parsed. This is a table with one line for each command.
