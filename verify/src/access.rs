@@ -11,7 +11,7 @@ use crate::concrete::tuple;
 use crate::door::All;
 use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{Decision, Judge, Place, Report, Side, decide, on_the_way, unreached, unsupported, vacuity};
-use crate::map::{assume_addressable, fits, subterms};
+use crate::map::{assume_addressable, fits, is_operation};
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::path::{Path, Site, Step, premises, sites};
@@ -236,7 +236,8 @@ fn loads(expr: &Expr, path: &Path, found: &mut Vec<Access>) {
 pub(crate) fn chosen_by_lane(expr: &Expr, path: &Path) -> Option<(Expr, Path)> {
     let Expr::IfThenElse(cond, ..) = expr else { return None };
     let lanes = cond.dtype().lanes;
-    if lanes == 1 {
+    // A buffer of vectors is read as a whole: its lanes have no expressions.
+    if lanes == 1 || !lane_of(cond, &Expr::int(0)).dtype().is_scalar() {
         return None;
     }
     let lane = Var::index("lane");
@@ -384,18 +385,31 @@ fn bounds_proved(judge: &Judge, access: &Access) -> Decision {
     on_the_way(&access.path, access.indices.iter().any(Expr::reads_memory), decision)
 }
 
+/// Adds the integer operations of an expression, innermost first, each with the way to it: a branch of a conditional is
+/// evaluated under its condition. What was added at the beginning of the same way is not added again: there it was asked
+/// under fewer conditions. An operation that occurs on two ways is asked on both.
+fn add_parts(expr: &Expr, path: &Path, found: &mut Vec<(Expr, Path)>) {
+    match expr {
+        Expr::IfThenElse(cond, then, otherwise) if cond.dtype().is_scalar() => {
+            add_parts(cond, path, found);
+            for (branch, holds) in [(then, true), (otherwise, false)] {
+                let mut inner = path.clone();
+                inner.steps.push(Step::Guard((**cond).clone(), holds));
+                add_parts(branch, &inner, found);
+            }
+        }
+        _ => expr.children().for_each(|child| add_parts(child, path, found)),
+    }
+    let is_asked = |(part, way): &(Expr, Path)| part == expr && way.steps.is_beginning_of(&path.steps);
+    if is_operation(expr) && !found.iter().any(is_asked) {
+        found.push((expr.clone(), path.clone()));
+    }
+}
+
 /// Index arithmetic of a statement, each with the way to it: indices, loop bounds, integer conditions.
 fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
     let mut found: Vec<(Expr, Path)> = Vec::new();
-    let mut add = |expr: &Expr, path: &Path| {
-        let mut parts = Vec::new();
-        subterms(expr, &mut parts);
-        for part in parts {
-            if !found.iter().any(|(other, _)| other == part) {
-                found.push((part.clone(), path.clone()));
-            }
-        }
-    };
+    let mut add = |expr: &Expr, path: &Path| add_parts(expr, path, &mut found);
     for access in accesses(site) {
         for index in &access.indices {
             add(index, &access.path);

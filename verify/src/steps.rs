@@ -65,6 +65,13 @@ impl Steps {
         }
     }
 
+    /// Whether the other list begins with these steps.
+    pub fn is_beginning_of(&self, other: &Self) -> bool {
+        let mut beginning = other.clone();
+        beginning.truncate(self.len());
+        *self == beginning
+    }
+
     /// The steps, innermost first.
     fn backwards(&self) -> impl Iterator<Item = &Step> {
         std::iter::successors(self.last.as_ref(), |link| link.before.last.as_ref()).map(|link| &link.step)
@@ -171,6 +178,8 @@ mod tests {
         assert_eq!((steps.len(), &steps), (1, &Steps::from(vec![guard(0)])));
         steps.truncate(5);
         assert_eq!(steps.len(), 1);
+        assert!(steps.is_beginning_of(&kept) && kept.is_beginning_of(&kept) && !kept.is_beginning_of(&steps));
+        assert!(!Steps::from(vec![guard(1)]).is_beginning_of(&kept));
     }
 
     #[test]

@@ -83,6 +83,18 @@ pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     Some(decide("map bounds", result, &question, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         let symbols = symbols_from(model, &mut names, case.symbols());
-        outside(claim, &symbols, &stated_extents(claim.shape, &symbols)?, &point)
+        match stated_extents(claim.shape, &symbols) {
+            Some(shape) => outside(claim, &symbols, &shape, &point),
+            None => Some(shapeless(claim, &symbols, &point)),
+        }
     }))
+}
+
+/// The counterexample of symbols for which the physical shape has no value: the map leads nowhere.
+fn shapeless(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Counterexample {
+    let text = match claim.map.eval(point, symbols) {
+        Ok(image) => format!("{} lands on {}, but the physical shape has no value", tuple(point), tuple(&image)),
+        Err(error) => format!("{} has no image: {error}", tuple(point)),
+    };
+    at(claim, symbols, &[point], text)
 }

@@ -258,7 +258,7 @@ fn collect<'e>(expr: &'e Expr, conditions: &mut Vec<(&'e Expr, bool)>, found: &m
 }
 
 /// Whether an expression is an operation whose result is one integer.
-fn is_operation(expr: &Expr) -> bool {
+pub(crate) fn is_operation(expr: &Expr) -> bool {
     let ty = expr.dtype();
     let computes = matches!(expr, Expr::Binary(..) | Expr::Unary(..) | Expr::Call(..) | Expr::Cast(..));
     computes && ty.is_scalar() && ty.scalar.is_integer()
