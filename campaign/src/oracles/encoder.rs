@@ -1,7 +1,7 @@
 //! Compares the queries that the judge gives to Z3 with evaluation: the encoding, its text, and the memo.
 //!
 //! A random goal is translated and encoded in every way that the judge uses. The text is read by the evaluator in
-//! [`smt`](crate::smt), which knows SMT-LIB and nothing of the judge. At each point tried, the assertions can hold if and
+//! [`smt`], which knows SMT-LIB and nothing of the judge. At each point tried, the assertions can hold if and
 //! only if, by the evaluation of `ir`, the premises hold, the result is the value of the expression, and the goal does
 //! not hold. So a premise that is left out, a rounding that is wrong for one sign, and a definition that is too weak are
 //! all found, although every solver would agree on the wrong text.
