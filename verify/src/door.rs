@@ -5,10 +5,10 @@
 //!
 //! | ground | function | what was checked |
 //! |---|---|---|
-//! | fact | [`follows`] | a fact of the kernel states the goal, and rests on the premises of the goal alone |
-//! | points | [`everywhere`] | a statement was evaluated at all points of a finite domain, or follows from ranges of values |
-//! | certificate | [`certified`] | a checker accepted a certificate, and Z3 confirmed what it relies on |
-//! | inspection | [`inspected`] | a comparison of texts, or a finite structure that was looked through |
+//! | fact | `follows` | a fact of the kernel states the goal, and rests on the premises of the goal alone |
+//! | points | `everywhere` | a statement was evaluated at all points of a finite domain, or follows from ranges of values |
+//! | certificate | `certified` | a checker accepted a certificate, and Z3 confirmed what it relies on |
+//! | inspection | `inspected` | a comparison of texts, or a finite structure that was looked through |
 //!
 //! From premises that contradict each other everything follows. Before a fact counts, values must have been found for which
 //! all that the caller has to guarantee holds together.

@@ -8,30 +8,29 @@
 //! claim or pair of programs
 //!   -> obligations          `obligation`: bounds, injective, simulation, ...
 //!   -> tiers                intervals, enumeration, digits, GF(2), Z3; the first that decides
-//!   -> goals                `term`, `translate`, `prove`
-//!   -> facts                `kernel`: only these count
-//!   -> queries              `encode`, `solver`: unsat means proved
-//!   -> verdicts             proved, refuted with a counterexample that was evaluated, unknown, vacuous, skipped
+//!   -> goals                `goal`, `question`, `translate`: premises, each with its origin, and a conclusion
+//!   -> facts                the kernel, driven by strategies that nobody believes
+//!   -> grounds              `door`: the fact states the goal, from the goal's premises, and those can hold together
+//!   -> verdicts             proved on these grounds, refuted with an evaluated counterexample, unknown, vacuous, skipped
 //! ```
 //!
 //! Trusted are the statements of the obligations, the meaning of expressions in `tilewright-ir`, the kernel with its
-//! encoding, the checkers of the other tiers, and Z3. Strategies, lemma instances and certificates are searched for
-//! without trust.
+//! encoding, the checkers of the other tiers, and Z3; `docs/TRUST.md` lists the files. Strategies are a crate of their own,
+//! `tilewright-search`, which this one does not import: whoever makes a [`Judge`] hands them to it.
 //!
-//! **Foundations**, bottom up: [`term`] (statements, free of any solver), [`encode`] and [`smtlib`] (one query, walked by Z3
-//! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (the only source of facts), [`lemmas`]
-//! (theorems proved once and instantiated), [`certificate`] (the proof for other solvers, from what [`record`] kept),
-//! [`verdict`], [`obligation`], [`method`] and [`reason`] (the parts of a report). On them stand [`translate`] (from the
-//! language to terms) and [`prove`] (strategies, untrusted).
+//! **The kernel** is the crate `tilewright-kernel`, whose modules appear here under the same names: [`term`], [`encode`] and
+//! [`smtlib`], [`solver`], [`kernel`] (the only source of facts) and [`lemmas`]. On it stand [`translate`] (from the language
+//! to terms), [`goal`], [`question`] and [`door`] (the only source of *proved*), [`certificate`] (the proof for other
+//! solvers, from what [`record`] kept), and [`verdict`], [`obligation`], [`method`] and [`reason`] (the parts of a report).
 //!
 //! **Tiers**, the cheaper ones first: intervals, `enumerate` (all points of a box; large boxes last), [`digits`] (a
-//! certificate that the untrusted side found and this one checks), [`gf2`] (linear algebra over bits), Z3 through
-//! [`prove`].
+//! certificate that the untrusted side found and this one checks), [`gf2`] (linear algebra over bits), Z3 through a
+//! [`question`]. Maps of passes and memory plans are decided twice, by a cheap tier and by Z3.
 //!
 //! **Obligations**: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `dividend` of the
-//! divisions that kernels write in C, `pass` of a program
-//! before and after a pass (walked by `lockstep`, its claims checked by `claims` and `fills`), `lowering` of a program
-//! and a definition, `definition` of a definition, `plan` of memory plans. [`judge`] has the entry points.
+//! divisions that kernels write in C, `race` of iterations that run at once, `pass` of a program before and after a pass
+//! (walked by `lockstep`, its claims checked by `claims` and `fills`), `lowering` of a program and a definition,
+//! `definition` of a definition, `plan` of memory plans. [`judge`] has the entry points.
 
 pub mod access;
 pub mod certificate;

@@ -1,7 +1,7 @@
 //! Stating goals and having them proved.
 //!
 //! A [`Question`] collects premises. Each goal is handed to a strategy, which is not believed: its fact goes through the
-//! [door](crate::door), which compares it with the goal and its premises.
+//! [door], which compares it with the goal and its premises.
 
 use std::sync::{Arc, OnceLock};
 
