@@ -22,8 +22,9 @@ use tilewright_verify::solver::z3_full_version;
 const MOST_BYTES: u64 = 1 << 20;
 /// Greatest number of reports in one folder.
 const MOST_REPORTS: u32 = 99;
-/// Commands that other commands start: these report for them.
-const WORKERS: [&str; 2] = ["device-worker", "fuzz-worker"];
+/// Commands without reports: two that other commands start, which report for them, and the one whose exit code 70 speaks of a
+/// folder that cannot be read.
+const SILENT: [&str; 3] = ["device-worker", "fuzz-worker", "recheck"];
 
 /// Writes the report of a run into the current folder, and says where it is.
 pub(super) fn found(arguments: &[OsString]) {
@@ -38,9 +39,9 @@ pub(super) fn found(arguments: &[OsString]) {
 }
 
 /// Writes the report of a run with these arguments into a folder, and returns the path; `None` if it cannot be written, or
-/// the run was a worker's.
+/// the command has no reports.
 fn report(arguments: &[OsString], folder: &Path) -> Option<PathBuf> {
-    if arguments.iter().any(|argument| WORKERS.iter().any(|worker| argument == worker)) {
+    if arguments.iter().any(|argument| SILENT.iter().any(|command| argument == command)) {
         return None;
     }
     let (path, mut file) = (1..=MOST_REPORTS).find_map(|number| {
@@ -101,7 +102,9 @@ mod tests {
     #[test]
     fn a_worker_writes_none() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(report(&["tilewright", "device-worker"].map(OsString::from), folder.path()), None);
+        for command in SILENT {
+            assert_eq!(report(&["tilewright", command].map(OsString::from), folder.path()), None);
+        }
         assert_eq!(report(&["tilewright".into()], &folder.path().join("missing")), None);
     }
 }
