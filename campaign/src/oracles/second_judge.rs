@@ -77,8 +77,17 @@ impl SecondJudge {
     }
 }
 
+/// The subject of the report of a judge that cannot follow a program.
+const ITSELF: &str = "the program against itself";
+
 /// Compares the reports of the two judges on one claim.
 fn compare(first: &[Report], second: &[Report], tally: &mut Tally) -> Option<Outcome> {
+    // A judge that cannot follow a program in its time says that, and nothing else of the pass.
+    let is_lost = |report: &Report| report.subject == ITSELF && !report.verdict.is_proved();
+    if first.iter().chain(second).any(is_lost) {
+        tally.count("a judge does not follow a program", 1);
+        return None;
+    }
     if first.len() != second.len() {
         let text = format!("{} and {} reports", first.len(), second.len());
         return Some(Failure::outcome("two judges report different obligations", text));
