@@ -276,19 +276,19 @@ impl Truth {
     }
 }
 
-/// How the premise of a goal is connected with its conclusion.
+/// How the two conditions of a conclusion are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
-    /// The first implies the second.
+    /// The first condition implies the second.
     Implies,
-    /// They are equivalent.
+    /// The conditions are equivalent.
     Iff,
-    /// The first alone.
+    /// The first condition alone.
     First,
 }
 
-/// A case: what follows from what.
+/// A case: for all variables in their ranges, the premises and `result == value` imply the conclusion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
@@ -296,17 +296,18 @@ pub struct Goal {
     pub wide: bool,
     /// The least value of each variable, and how many more there are.
     pub ranges: Vec<(i64, u8)>,
-    /// What is assumed.
+    /// Conditions that are assumed to hold.
     pub premises: Vec<Truth>,
-    /// What a further variable, the result, is equal to.
+    /// The expression whose value the additional variable `result` has.
     pub value: Value,
-    /// What shall follow.
+    /// The first condition of the conclusion.
     pub goal: Truth,
-    /// The second part of it.
+    /// The second condition of the conclusion; `link` says whether it is used.
     pub other: Truth,
-    /// How the two parts are connected.
+    /// How the two conditions make up the conclusion.
     pub link: Link,
-    /// Where the twin differs, which is asked about after it with the same assertions.
+    /// The number of the point that Z3 is asked about, and the place in `value` where the twin, the second question about
+    /// that point, has another operator or constant.
     pub twin: usize,
 }
 

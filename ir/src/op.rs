@@ -77,6 +77,17 @@ pub enum BinaryOp {
     Shr,
 }
 
+/// For which right operands an operator has no value, so that its evaluation traps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traps {
+    /// For none.
+    Never,
+    /// For 0: the integer divisions and remainders.
+    ZeroDivisor,
+    /// Outside `0..bits`, where the left operand has `bits` bits: the shifts.
+    ShiftAmount,
+}
+
 /// How a binary operator is written in Python syntax, and its type rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpInfo {
@@ -157,6 +168,31 @@ impl BinaryOp {
             Self::TruncMod => called("truncmod", Integer),
             Self::Min => called("min", Arithmetic),
             Self::Max => called("max", Arithmetic),
+        }
+    }
+
+    /// Returns for which right operands the operator traps.
+    pub fn traps(self) -> Traps {
+        match self {
+            Self::FloorDiv | Self::FloorMod | Self::TruncDiv | Self::TruncMod => Traps::ZeroDivisor,
+            Self::Shl | Self::Shr => Traps::ShiftAmount,
+            Self::Add
+            | Self::Sub
+            | Self::Mul
+            | Self::Div
+            | Self::Min
+            | Self::Max
+            | Self::Eq
+            | Self::Ne
+            | Self::Lt
+            | Self::Le
+            | Self::Gt
+            | Self::Ge
+            | Self::And
+            | Self::Or
+            | Self::BitAnd
+            | Self::BitOr
+            | Self::BitXor => Traps::Never,
         }
     }
 

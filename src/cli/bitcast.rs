@@ -5,9 +5,9 @@
 //! in the same slot, and padding lies on padding.
 
 use tilewright_ir::layout::{ArrayShape, SymbolicTiling};
-use tilewright_ir::{Diagnostic, XlaShape};
+use tilewright_ir::{Diagnostic, Expr, XlaShape};
 use tilewright_script::{Source, print_xla_shape, read_xla_shape};
-use tilewright_verify::{Judge, PairClaim, Report, Verdict};
+use tilewright_verify::{Judge, PairClaim, Premise, Report, Verdict};
 
 use super::batch;
 use super::bitcast_slots as slots;
@@ -119,6 +119,7 @@ fn answer(request: &Request, judge: &Judge) -> BitcastReport {
         transpose: request.transpose.clone(),
         same_elements: request.pair.reindex.to_string(),
         legal,
+        premises: request.premises(),
         verdicts: vec![report],
     }
 }
@@ -175,6 +176,13 @@ impl Request {
             reindex: &self.pair.reindex,
             permutation: self.transpose.as_deref(),
         }
+    }
+
+    /// What the verdicts take for granted of symbolic extents.
+    pub(super) fn premises(&self) -> Vec<String> {
+        let extents = self.pair.reindex.domain().iter().chain(&self.pair.to_extents);
+        let symbols = extents.flat_map(Expr::vars).collect();
+        Premise::of_shapes(symbols, &[]).iter().map(ToString::to_string).collect()
     }
 
     /// Arrays A and B.

@@ -93,6 +93,7 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
         to_slots: Dim::new(&found.to_slots),
         map: holds(Obligation::Specification).then(|| map.to_string()),
         padding: holds(Obligation::Padding).then(|| InverseClaim::padding_lambda(&found.inverse)),
+        premises: request.premises(),
         verdicts,
     })
 }

@@ -3,9 +3,10 @@
 //!
 //! ```json
 //! {"schema":"tilewright.bitcast/1","from":"f32[3,5]{1,0}","to":"f32[3,5]{0,1}","transpose":null,
-//!  "same_elements":"lambda i0, i1: [i0, i1]","legal":false,"verdicts":[{"obligation":"bitcast",...}]}
+//!  "same_elements":"lambda i0, i1: [i0, i1]","legal":false,"premises":[],
+//!  "verdicts":[{"obligation":"bitcast",...}]}
 //! {"schema":"tilewright.relayout/1","from":...,"to":...,"transpose":null,"same_elements":...,
-//!  "from_slots":24,"to_slots":15,"map":"lambda p: [...]","padding":"lambda p: ...","verdicts":[...]}
+//!  "from_slots":24,"to_slots":15,"map":"lambda p: [...]","padding":"lambda p: ...","premises":[],"verdicts":[...]}
 //! ```
 
 use serde::Serialize;
@@ -13,7 +14,7 @@ use tilewright_verify::Report;
 
 use super::check::{Dim, obligations};
 use super::lines::properties;
-use super::obligation::{obligations_of, proved_line};
+use super::obligation::{obligations_of, premise_lines, proved_line};
 use super::text::Style;
 use crate::json::to_line;
 use crate::pipeline::outcome::Summary;
@@ -33,6 +34,8 @@ pub struct BitcastReport {
     pub same_elements: String,
     /// Whether each slot holds the same in both; null if that was not decided.
     pub legal: Option<bool>,
+    /// What the proof takes for granted.
+    pub premises: Vec<String>,
     /// The obligation with its verdict.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
@@ -60,6 +63,8 @@ pub struct RelayoutReport {
     /// A lambda that is true on exactly the slots of A that hold no element, where `map` says nothing; null if it was not
     /// proved.
     pub padding: Option<String>,
+    /// What the proofs take for granted.
+    pub premises: Vec<String>,
     /// The obligations of the map with their verdicts.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
@@ -85,7 +90,7 @@ impl BitcastReport {
             None => "not decided",
         };
         rows.push(vec!["bitcast".to_owned(), legal.to_owned()]);
-        ended(&rows, &self.same_elements, &self.verdicts, style)
+        ended(&rows, &self.same_elements, &self.verdicts, &self.premises, style)
     }
 }
 
@@ -107,7 +112,7 @@ impl RelayoutReport {
         let shown = |lambda: &Option<String>| lambda.clone().unwrap_or_else(|| "not proved".to_owned());
         rows.push(vec!["map".to_owned(), shown(&self.map)]);
         rows.push(vec!["padding".to_owned(), shown(&self.padding)]);
-        ended(&rows, self.map.as_deref().unwrap_or_default(), &self.verdicts, style)
+        ended(&rows, self.map.as_deref().unwrap_or_default(), &self.verdicts, &self.premises, style)
     }
 }
 
@@ -121,11 +126,12 @@ fn head(from: &str, to: &str, transpose: Option<&[usize]>, same_elements: &str) 
     rows
 }
 
-/// The text: the rows, then the obligations.
-fn ended(rows: &[Vec<String>], map: &str, verdicts: &[Report], style: Style) -> String {
+/// The text: the rows, then the obligations with their premises.
+fn ended(rows: &[Vec<String>], map: &str, verdicts: &[Report], premises: &[String], style: Style) -> String {
     let mut out = String::new();
     properties(&mut out, rows, style);
     obligations_of(&mut out, map, verdicts, style);
-    proved_line(&mut out, verdicts, &[], style);
+    premise_lines(&mut out, premises, style);
+    proved_line(&mut out, verdicts, premises, style);
     out
 }

@@ -12,7 +12,7 @@
 //! ```
 
 use rayon::prelude::*;
-use tilewright_ir::{BinaryOp, Bindings, Expr, PrimFunc, Span, TypeClass};
+use tilewright_ir::{BinaryOp, Bindings, Expr, PrimFunc, Span, Traps, TypeClass};
 
 use crate::access::{Base, accesses, at_point, bindings_of, chosen_by_lane};
 use crate::claims::not_well_formed;
@@ -118,33 +118,14 @@ impl<'e> Division<'e> {
     fn new(whole: &'e Expr) -> Option<Self> {
         let Expr::Binary(op, lhs, rhs) = whole else { return None };
         let ty = lhs.dtype();
-        let is_floor = match op {
-            BinaryOp::FloorDiv | BinaryOp::FloorMod => true,
-            BinaryOp::TruncDiv | BinaryOp::TruncMod => false,
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Mul
-            | BinaryOp::Div
-            | BinaryOp::Min
-            | BinaryOp::Max
-            | BinaryOp::Eq
-            | BinaryOp::Ne
-            | BinaryOp::Lt
-            | BinaryOp::Le
-            | BinaryOp::Gt
-            | BinaryOp::Ge
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::BitAnd
-            | BinaryOp::BitOr
-            | BinaryOp::BitXor
-            | BinaryOp::Shl
-            | BinaryOp::Shr => return None,
-        };
+        if op.traps() != Traps::ZeroDivisor {
+            return None;
+        }
         if !ty.is_scalar() || !ty.scalar.is_integer() || ty.scalar.integer_range().is_none() {
             return None;
         }
         // A dividend that is unsigned is not negative, whatever wraps in it.
+        let is_floor = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod);
         let is_signed = ty.scalar.class() == TypeClass::Int;
         let dividend = (is_floor && is_signed).then_some(&**lhs);
         Some(Self { whole, dividend, divisor: rhs, occurrences: Vec::new() })

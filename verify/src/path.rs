@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Traps, UnaryOp, Var};
 
 use crate::concrete::instances;
 use crate::goal::Kind;
@@ -211,7 +211,7 @@ impl Path {
     pub(crate) fn is_partial(&self) -> bool {
         let mut found = false;
         for expr in self.exprs() {
-            expr.walk(&mut |part| found |= divides(part).is_some_and(|by| by.as_const_int().is_none()));
+            expr.walk(&mut |part| found |= trapping_operand(part).is_some_and(|(by, _)| by.as_const_int().is_none()));
         }
         found
     }
@@ -364,28 +364,12 @@ fn never_written(func: &PrimFunc) -> Vec<Buffer> {
     buffers
 }
 
-/// What an expression divides or shifts by, if it does.
-fn divides(expr: &Expr) -> Option<&Expr> {
-    let Expr::Binary(op, _, by) = expr else { return None };
-    match op {
-        BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => Some(by),
-        BinaryOp::Shl | BinaryOp::Shr => Some(by),
-        BinaryOp::Add
-        | BinaryOp::Sub
-        | BinaryOp::Mul
-        | BinaryOp::Min
-        | BinaryOp::Max
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::BitAnd
-        | BinaryOp::BitOr
-        | BinaryOp::BitXor => None,
+/// The right operand of a division or a shift of integers, which may have no value for it.
+fn trapping_operand(expr: &Expr) -> Option<(&Expr, Traps)> {
+    let Expr::Binary(op, _, operand) = expr else { return None };
+    match op.traps() {
+        Traps::Never => None,
+        traps @ (Traps::ZeroDivisor | Traps::ShiftAmount) => Some((operand, traps)),
     }
 }
 
@@ -399,10 +383,13 @@ fn divisors(cond: &Expr) -> Vec<&Expr> {
             Expr::Binary(BinaryOp::And | BinaryOp::Or, first, _) => rest.push(first),
             Expr::IfThenElse(cond, ..) => rest.push(cond),
             _ => {
-                let is_shift = matches!(expr, Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, ..));
                 let is_known = |by: &Expr| by.as_const_int().is_none() && !by.reads_memory();
                 let is_integer = |by: &Expr| by.dtype().is_scalar() && by.dtype().scalar.integer_range().is_some();
-                found.extend(divides(expr).filter(|by| !is_shift && is_known(by) && is_integer(by)));
+                let divisor = match trapping_operand(expr) {
+                    Some((by, Traps::ZeroDivisor)) => Some(by),
+                    Some((_, Traps::ShiftAmount | Traps::Never)) | None => None,
+                };
+                found.extend(divisor.filter(|by| is_known(by) && is_integer(by)));
                 rest.extend(expr.children());
             }
         }

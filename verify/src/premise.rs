@@ -40,15 +40,18 @@ impl Premise {
     /// The premises about a call of a program.
     pub fn of_call(func: &PrimFunc) -> Vec<Self> {
         let extents: Vec<String> = func.extents().iter().map(|var| var.name().to_owned()).collect();
-        let is_symbolic = |shape: &[Expr]| shape.iter().any(|extent| extent.as_const_int().is_none());
         let buffers = func.buffers().into_iter().filter(|buffer| is_symbolic(&buffer.shape));
         let mut sizes: Vec<String> = buffers.map(|buffer| buffer.name.clone()).collect();
         sizes.sort();
         sizes.dedup();
-        let mut found = Vec::new();
-        found.extend((!extents.is_empty()).then_some(Self::Extents(extents)));
-        found.extend((!sizes.is_empty()).then_some(Self::Sizes(sizes)));
-        found
+        Self::of_names(extents, sizes)
+    }
+
+    /// The premises about extents and about the sizes of shapes, by their names.
+    fn of_names(extents: Vec<String>, sizes: Vec<String>) -> Vec<Self> {
+        let extents = (!extents.is_empty()).then_some(Self::Extents(extents));
+        let sizes = (!sizes.is_empty()).then_some(Self::Sizes(sizes));
+        extents.into_iter().chain(sizes).collect()
     }
 
     /// The premises of a claim about an index map.
@@ -65,13 +68,8 @@ impl Premise {
         symbols.sort();
         symbols.dedup();
         let extents: Vec<String> = symbols.iter().map(|symbol| symbol.name().to_owned()).collect();
-        let is_symbolic = |shape: &[Expr]| shape.iter().any(|extent| extent.as_const_int().is_none());
         let sizes = shapes.iter().filter(|(_, shape)| is_symbolic(shape)).map(|(name, _)| (*name).to_owned());
-        let sizes: Vec<String> = sizes.collect();
-        let mut found = Vec::new();
-        found.extend((!extents.is_empty()).then_some(Self::Extents(extents)));
-        found.extend((!sizes.is_empty()).then_some(Self::Sizes(sizes)));
-        found
+        Self::of_names(extents, sizes.collect())
     }
 
     /// The premises that the claims of a pass add.
@@ -126,6 +124,10 @@ impl fmt::Display for Premise {
             Self::ReductionOrder(names) => write!(f, "floats may be summed in any order: {}", names.join(", ")),
         }
     }
+}
+
+fn is_symbolic(shape: &[Expr]) -> bool {
+    shape.iter().any(|extent| extent.as_const_int().is_none())
 }
 
 /// The tensors whose floats a lowering may sum (or multiply) in another order than the definition, which does so in row-major

@@ -1,6 +1,6 @@
 //! Proofs of verdicts, recorded for a certificate.
 //!
-//! A judge that records ([`crate::Judge::recording`]) creates provers that keep their steps. The steps belong to the
+//! A judge that records ([`crate::Judge::recording`]) creates questions that keep their steps. The steps belong to the
 //! obligation that the thread is deciding, so each [`crate::Report`] carries its own [`Proof`], whatever the order in which
 //! threads finish. Steps that are kept while no obligation is being decided are dropped.
 
@@ -101,7 +101,7 @@ fn is_inference(step: &Step) -> bool {
 /// The steps that a question inherited from those that it was forked from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    /// Steps of the provers that this one was forked from, outermost first.
+    /// Steps of the questions that this one was forked from, outermost first.
     inherited: Vec<Step>,
 }
 

@@ -7,7 +7,7 @@ use super::int;
 
 #[test]
 fn the_absolute_value_of_the_least_value_is_negative() {
-    let i8s = Buffer::compact("A", tilewright_ir::ScalarType::Int8, vec![int(8)]);
+    let i8s = Buffer::compact("A", ScalarType::Int8, vec![int(8)]);
     let i = Var::index("i");
     let ranges = Ranges::new().with(&i, &int(8));
     let simplified = |value: Expr, divisor: Expr| {

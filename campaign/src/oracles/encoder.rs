@@ -92,7 +92,7 @@ impl Built {
         Self { vars, premises, value, goals, link: case.link, assumptions, goal, terms, result }
     }
 
-    /// What evaluation says at a point; `None` if something has no value there.
+    /// Evaluates the case at a point, the values of its variables; `None` if an expression has no value there.
     fn at(&self, point: &[i128]) -> Option<Truth> {
         let bindings: Bindings = self.vars.iter().cloned().zip(point.iter().copied()).collect();
         let holds = |expr: &Expr| expr.eval_index(&bindings).ok().map(|value| value != 0);
@@ -114,9 +114,9 @@ impl Built {
     }
 }
 
-/// What evaluation says at a point.
+/// The evaluation of a case at a point.
 struct Truth {
-    /// Whether the premises hold and the goal does not.
+    /// Whether the premises hold and the conclusion does not, so that the assertions of a query can hold here.
     is_wanted: bool,
     /// The value of the expression.
     value: i128,

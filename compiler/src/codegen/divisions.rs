@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Expr, Validated};
+use tilewright_ir::{Diagnostic, Expr, Validated};
 use tilewright_verify::{Judge, Report};
 
 /// A function together with the divisions that its kernels may write with the operators of C.
@@ -62,6 +62,22 @@ impl<'f> Divisions<'f> {
     pub(super) fn proved(&self) -> &Proved {
         &self.proved
     }
+}
+
+/// Generates something with the divisions of a function that the judge proves. `calls` lists the divisions that call a
+/// helper; without proofs those are all that there are, so they are what the judge is asked about.
+///
+/// # Errors
+/// Those of `generate`.
+pub(super) fn judged<'f, T>(
+    judge: &Judge,
+    func: Validated<'f>,
+    generate: impl Fn(&Divisions<'f>) -> Result<T, Vec<Diagnostic>>,
+    calls: impl Fn(&T) -> Vec<Expr>,
+) -> Result<T, Vec<Diagnostic>> {
+    let unproved = generate(&Divisions::unproved(func))?;
+    let asked = calls(&unproved);
+    if asked.is_empty() { Ok(unproved) } else { generate(&Divisions::proved_by(judge, func, &asked)) }
 }
 
 /// The integer divisions of one lane that kernels have, each once.

@@ -7,7 +7,7 @@
 use tilewright_ir::{Diagnostic, PrimFunc, validate};
 use tilewright_verify::{Judge, Report};
 
-use super::divisions::{Divisions, Written};
+use super::divisions::{Divisions, Written, judged};
 use super::{Generated, OPENCL, Options, generate_proved};
 
 /// The kernels of one program in every form that is written or run.
@@ -34,18 +34,14 @@ impl Kernels {
     /// # Errors
     /// As for [`Kernels::of`].
     pub fn proved(judge: &Judge, func: &PrimFunc) -> Result<Self, Vec<Diagnostic>> {
-        let func = validate(func)?;
-        // Without proofs every division is a call, so this form lists all divisions.
-        let unproved = Self::with(&Divisions::unproved(func))?;
-        let mut asked = Written::default();
-        [Some(&unproved.plain), unproved.checked.as_ref()]
-            .into_iter()
-            .flatten()
-            .for_each(|form| asked.extend(&form.divisions));
-        if asked.calls.is_empty() {
-            return Ok(unproved);
-        }
-        Self::with(&Divisions::proved_by(judge, func, &asked.calls))
+        judged(judge, validate(func)?, Self::with, |forms| {
+            let mut written = Written::default();
+            [Some(&forms.plain), forms.checked.as_ref()]
+                .into_iter()
+                .flatten()
+                .for_each(|form| written.extend(&form.divisions));
+            written.calls
+        })
     }
 
     /// Both forms with the divisions that are proved.

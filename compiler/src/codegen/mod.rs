@@ -131,14 +131,12 @@ pub fn generate_for(
 /// # Errors
 /// Those of [`generate_with`].
 pub fn generate_judged(judge: &Judge, func: Validated<'_>, options: &Options) -> Result<Generated, Vec<Diagnostic>> {
-    // Without proofs every division is a call, so these kernels list all divisions.
-    let unproved = generate_with(func, options)?;
-    let asked = &unproved.divisions.calls;
-    if asked.is_empty() {
-        Ok(unproved)
-    } else {
-        generate_proved(&OPENCL, &Divisions::proved_by(judge, func, asked), options)
-    }
+    divisions::judged(
+        judge,
+        func,
+        |divisions| generate_proved(&OPENCL, divisions, options),
+        |kernels| kernels.divisions.calls.clone(),
+    )
 }
 
 /// Writes the kernels of a function in the language of a target. The divisions that are proved are written with the operators

@@ -4,7 +4,7 @@
 //! `(1, 0)` with `y` and by `(0, 2)` with `x`. In `B[y, x * x]` it is not, and every index is checked.
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, Traps, UnaryOp, Var};
 
 use super::expr::LaneRegs;
 use super::{Compiler, NestContext};
@@ -196,32 +196,14 @@ impl<'a> Compiler<'_, 'a> {
     fn is_invariant(&self, expr: &Expr, depth: u32) -> bool {
         let here = match expr {
             Expr::Load { .. } | Expr::Ramp { .. } | Expr::Broadcast { .. } => false,
-            Expr::Binary(op, _, b) => match op {
-                // These trap for some right operands, and a trap must come in its iteration, after the stores before it.
-                BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => {
-                    self.const_int(b).is_some_and(|divisor| divisor != 0)
-                }
-                BinaryOp::Shl | BinaryOp::Shr => {
+            // A trap must come in its iteration, after the stores before it.
+            Expr::Binary(op, _, b) => match op.traps() {
+                Traps::Never => true,
+                Traps::ZeroDivisor => self.const_int(b).is_some_and(|divisor| divisor != 0),
+                Traps::ShiftAmount => {
                     let bits = i64::from(expr.dtype().scalar.bits());
                     self.const_int(b).is_some_and(|amount| (0..bits).contains(&amount))
                 }
-                BinaryOp::Add
-                | BinaryOp::Sub
-                | BinaryOp::Mul
-                | BinaryOp::Div
-                | BinaryOp::Min
-                | BinaryOp::Max
-                | BinaryOp::Eq
-                | BinaryOp::Ne
-                | BinaryOp::Lt
-                | BinaryOp::Le
-                | BinaryOp::Gt
-                | BinaryOp::Ge
-                | BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::BitAnd
-                | BinaryOp::BitOr
-                | BinaryOp::BitXor => true,
             },
             // The depth of a register is that of the innermost loop in which its value changes.
             Expr::Var(var) => self.vars.get(var).is_some_and(|&reg| self.depths[reg as usize] < depth),

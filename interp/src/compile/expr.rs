@@ -3,7 +3,7 @@
 //! Common operators on `float32`, `float64` and integers have instructions of their own; the others are evaluated by the
 //! operator table of `ir`. Both give the same bits.
 
-use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, Scalar, ScalarType, TypeClass, UnaryOp};
+use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, Scalar, ScalarType, Traps, TypeClass, UnaryOp};
 
 use super::Compiler;
 use crate::code::{Instr, Op, Reg};
@@ -182,28 +182,10 @@ impl<'a> Compiler<'_, 'a> {
 
     /// Whether an integer operator may have no value, judging by its right operand.
     fn may_trap(&self, op: BinaryOp, ty: ScalarType, b: Reg) -> bool {
-        match op {
-            BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => {
-                self.constant_value(b).is_none_or(|divisor| divisor == 0)
-            }
-            BinaryOp::Shl | BinaryOp::Shr => self.constant_value(b).is_none_or(|amount| amount >= ty.bits().into()),
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Mul
-            | BinaryOp::Div
-            | BinaryOp::Min
-            | BinaryOp::Max
-            | BinaryOp::Eq
-            | BinaryOp::Ne
-            | BinaryOp::Lt
-            | BinaryOp::Le
-            | BinaryOp::Gt
-            | BinaryOp::Ge
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::BitAnd
-            | BinaryOp::BitOr
-            | BinaryOp::BitXor => false,
+        match op.traps() {
+            Traps::Never => false,
+            Traps::ZeroDivisor => self.constant_value(b).is_none_or(|divisor| divisor == 0),
+            Traps::ShiftAmount => self.constant_value(b).is_none_or(|amount| amount >= ty.bits().into()),
         }
     }
 

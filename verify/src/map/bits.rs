@@ -202,7 +202,7 @@ pub(super) fn inverse(case: &Case<'_>) -> Option<Decision> {
 
 /// Asks Z3 to confirm that both compositions are the identity.
 fn both_ways(case: &Case<'_>, places: &[Var], back: &[tilewright_ir::Expr]) -> Decision {
-    // Two provers, because the directions have different premises: a logical index, and a physical one.
+    // Two questions, because the directions have different premises: a logical index, and a physical one.
     let claim = case.claim;
     let mut names = Names::default();
     let mut question = claim.question(case.judge, &mut names);

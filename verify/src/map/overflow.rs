@@ -11,6 +11,7 @@ use tilewright_ir::{BinaryOp, Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, settle};
+use super::value::is_defined;
 use super::{MapClaim, Obligation, at, from_model, symbols_from};
 use crate::concrete::tuple;
 use crate::door::All;
@@ -180,32 +181,7 @@ pub(crate) fn fits(part: &Expr, names: &mut Names) -> Prop {
         None => Prop::bool(true),
     };
     let Expr::Binary(op, _, operand) = part else { return range };
-    match op {
-        BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => {
-            range.and(names.term(operand).differs(0))
-        }
-        BinaryOp::Shl | BinaryOp::Shr => {
-            let amount = names.term(operand);
-            range.and(amount.at_least(0)).and(amount.less(i128::from(part.dtype().scalar.bits())))
-        }
-        BinaryOp::Add
-        | BinaryOp::Sub
-        | BinaryOp::Mul
-        | BinaryOp::Div
-        | BinaryOp::Min
-        | BinaryOp::Max
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::BitAnd
-        | BinaryOp::BitOr
-        | BinaryOp::BitXor => range,
-    }
+    range.and(is_defined(*op, part.dtype().scalar, operand, names))
 }
 
 /// An integer operation, with the conditions under which it is evaluated.

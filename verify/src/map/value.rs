@@ -10,7 +10,7 @@
 //!
 //! The check comes before the obligations proper, and a failure of it is reported as their failure.
 
-use tilewright_ir::{BinaryOp, Expr};
+use tilewright_ir::{BinaryOp, Expr, ScalarType, Traps};
 
 use crate::door::{All, Grounds};
 use crate::kernel::Failure;
@@ -70,13 +70,7 @@ fn has_value(expr: &Expr, names: &mut Names) -> Prop {
 /// The proposition that the outermost operation has a value if its operands do.
 fn operation(expr: &Expr, names: &mut Names) -> Prop {
     match expr {
-        Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod, _, divisor) => {
-            names.term(divisor).differs(0)
-        }
-        Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, value, amount) => {
-            let amount = names.term(amount);
-            amount.at_least(0).and(amount.less(i128::from(value.dtype().scalar.bits())))
-        }
+        Expr::Binary(op, value, operand) => is_defined(*op, value.dtype().scalar, operand, names),
         Expr::Cast(ty, value) => match (value.dtype().scalar.integer_range(), ty.scalar.integer_range()) {
             // A value that fits its own type, which is the obligation overflow, fits a wider one.
             (Some((low, high)), Some((least, greatest))) if least <= low && high <= greatest => Prop::bool(true),
@@ -95,26 +89,18 @@ fn operation(expr: &Expr, names: &mut Names) -> Prop {
         | Expr::IfThenElse(..)
         | Expr::Ramp { .. }
         | Expr::Broadcast { .. }
-        | Expr::Load { .. }
-        | Expr::Binary(
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Mul
-            | BinaryOp::Div
-            | BinaryOp::Min
-            | BinaryOp::Max
-            | BinaryOp::Eq
-            | BinaryOp::Ne
-            | BinaryOp::Lt
-            | BinaryOp::Le
-            | BinaryOp::Gt
-            | BinaryOp::Ge
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::BitAnd
-            | BinaryOp::BitOr
-            | BinaryOp::BitXor,
-            ..,
-        ) => Prop::bool(true),
+        | Expr::Load { .. } => Prop::bool(true),
+    }
+}
+
+/// The proposition that an operator does not trap for this right operand; `ty` is the type of the left one.
+pub(super) fn is_defined(op: BinaryOp, ty: ScalarType, operand: &Expr, names: &mut Names) -> Prop {
+    match op.traps() {
+        Traps::Never => Prop::bool(true),
+        Traps::ZeroDivisor => names.term(operand).differs(0),
+        Traps::ShiftAmount => {
+            let amount = names.term(operand);
+            amount.at_least(0).and(amount.less(i128::from(ty.bits())))
+        }
     }
 }
