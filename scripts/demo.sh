@@ -48,6 +48,12 @@ for file in examples/addone.py examples/nhwc_to_nchwc.tvm.py examples/rfc39_sepa
     { printf 'demo: the certificate of %s is not confirmed\n' "$file"; failed=$((failed + 1)); }
 done
 
+# Two programs that were written by hand.
+printf '\n$ tilewright validate examples/pairs/product.py examples/pairs/product_tiled.py\n'
+checked=$((checked + 1))
+"$tilewright" validate examples/pairs/product.py examples/pairs/product_tiled.py ||
+  { printf 'demo: the tiled product is not proved equal to the plain one\n'; failed=$((failed + 1)); }
+
 for file in examples/graphs/*.json; do
   # A graph that has kernels beside it is run.
   arguments=("$file")

@@ -89,6 +89,7 @@ const PARTS: &[Part] = &[
             "verify/src/pass.rs",
             "verify/src/plan",
             "verify/src/race.rs",
+            "verify/src/reorder",
             "verify/src/texture.rs",
             "verify/src/texture",
             "verify/src/view.rs",

@@ -16,4 +16,5 @@ pub mod formats;
 pub mod harness;
 pub mod passes;
 pub mod pipeline;
+pub mod reorder;
 pub mod te;

@@ -21,6 +21,37 @@ pub struct Evidence {
     /// Buffers of the program after the pass whose claims were guessed from the shapes, because no pass made them. A wrong
     /// guess says nothing about the programs.
     pub guessed: Vec<Buffer>,
+    /// The claim that the iterations were put into another order. Without one, the program after corresponds to the program
+    /// before statement by statement and loop by loop.
+    pub reordering: Option<Reordering>,
+}
+
+/// The claim that a program has the iterations of another one in another order: loops were split, fused, interchanged, tiled,
+/// unrolled, peeled, skewed or distributed.
+#[derive(Clone, Debug, Default)]
+pub struct Reordering {
+    /// For each store of the program after, in program order, what its iterations were. Usually they all were iterations of one
+    /// store; if not, a claim holds where those in front of it do not.
+    pub stores: Vec<Vec<StoreOrigin>>,
+}
+
+/// The claim that iterations of a store after are those of a store before, in other loops.
+///
+/// ```text
+/// before: for i in n: A[i] = 0             forward: i = 8 * io + ii
+/// after:  for io, ii: if 8 * io + ii < n:  back: io = i // 8, ii = i % 8
+///             A[8 * io + ii] = 0
+/// ```
+#[derive(Clone, Debug)]
+pub struct StoreOrigin {
+    /// Which iterations: a condition on the loop variables after. `None` for all that are left.
+    pub when: Option<Expr>,
+    /// The position of the store among those of the program before.
+    pub before: usize,
+    /// The value of each loop around the store before, outermost first, in terms of the loop variables after.
+    pub forward: Vec<Expr>,
+    /// The value of each loop around the store after, outermost first, in terms of the loop variables before.
+    pub back: Vec<Expr>,
 }
 
 /// The claim that the padding of a buffer has a certain value.

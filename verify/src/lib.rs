@@ -60,6 +60,7 @@ pub mod premise;
 pub mod question;
 mod race;
 pub mod record;
+pub mod reorder;
 mod ring;
 mod sample;
 pub mod steps;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | maps, layouts | bounds, injective, tight, inverse, padding, overflow, specification; tiling and bitcast of layouts |
 //! | programs | bounds, overflow, lanes, race, defined, texture |
-//! | passes, lowering | simulation, iteration, flatten, padding, race; those of maps and layouts for their claims |
+//! | passes, lowering | simulation, iteration, order, flatten, padding, race; those of maps and layouts for their claims |
 //! | kernels | dividend |
 //! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access |
 
@@ -27,8 +27,11 @@ pub enum Obligation {
     Padding,
     /// No integer operation leaves the range of its type.
     Overflow,
-    /// The loops around a store visit each index of its tensor exactly once.
+    /// The loops around a store visit each index of its tensor exactly once; each iteration of a statement that was moved to
+    /// other loops takes place exactly once.
     Iteration,
+    /// Iterations that touch the same element, one of them writing it, keep their order.
+    Order,
     /// Each load and store of a program after a pass corresponds to one before it, with the same value.
     Simulation,
     /// The index of each flattened axis is the row-major linearization of its separator group.
@@ -61,7 +64,7 @@ pub enum Obligation {
 
 impl Obligation {
     /// All obligations, in the order of their declaration.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Bounds,
         Self::Injective,
         Self::Tight,
@@ -69,6 +72,7 @@ impl Obligation {
         Self::Padding,
         Self::Overflow,
         Self::Iteration,
+        Self::Order,
         Self::Simulation,
         Self::Flatten,
         Self::Tiling,
@@ -95,6 +99,7 @@ impl Obligation {
             Self::Padding => "padding",
             Self::Overflow => "overflow",
             Self::Iteration => "iteration",
+            Self::Order => "order",
             Self::Simulation => "simulation",
             Self::Flatten => "flatten",
             Self::Tiling => "tiling",

@@ -74,11 +74,15 @@ impl Judge {
         reports.extend(texture::requested(self, before, after, evidence));
         reports.extend(self.check_fills(before, &unfilled, evidence));
         let relation = Relation::new(evidence);
-        let goals = Lockstep::run(before, &unfilled, &relation);
         let mut buffers = before.buffers();
         buffers.extend(after.buffers());
         let base = Base::new(self, before, &buffers);
-        reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
+        if let Some(claim) = &evidence.reordering {
+            reports.extend(self.check_reordering((before, &unfilled), evidence, claim, &base));
+        } else {
+            let goals = Lockstep::run(before, &unfilled, &relation);
+            reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
+        }
         reports.extend(self.check_program_on(Side::After, after));
         base.grounded(reports)
     }
@@ -333,7 +337,7 @@ fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)>
     None
 }
 
-fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal) -> Decision {
+pub(crate) fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal) -> Decision {
     match &goal.kind {
         GoalKind::Equal(pairs) => equal(judge, &goal.path, pairs),
         GoalKind::Same(old, new) => same_value(judge, &goal.path, (old, new), base),

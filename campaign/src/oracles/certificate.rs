@@ -102,6 +102,7 @@ fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> O
         Obligation::Inverse => inverse.map(|[there, _]| there),
         Obligation::Padding => inverse.map(|[_, exact]| exact),
         Obligation::Iteration
+        | Obligation::Order
         | Obligation::Simulation
         | Obligation::Flatten
         | Obligation::Tiling

@@ -261,6 +261,7 @@ impl Facts {
             Obligation::Inverse => self.inverse.map(|[there, _]| there),
             Obligation::Padding => self.inverse.map(|[_, exact]| exact),
             Obligation::Iteration
+            | Obligation::Order
             | Obligation::Simulation
             | Obligation::Flatten
             | Obligation::Texture
@@ -483,6 +484,7 @@ impl RelayoutFacts {
             | Obligation::Inverse
             | Obligation::Overflow
             | Obligation::Iteration
+            | Obligation::Order
             | Obligation::Simulation
             | Obligation::Flatten
             | Obligation::Tiling

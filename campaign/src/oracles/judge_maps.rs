@@ -192,6 +192,7 @@ impl Facts {
             Obligation::Inverse => self.inverse.map(|[there, _]| there),
             Obligation::Padding => self.inverse.map(|[_, exact]| exact),
             Obligation::Iteration
+            | Obligation::Order
             | Obligation::Simulation
             | Obligation::Flatten
             | Obligation::Tiling

@@ -206,7 +206,9 @@ fn false_proof(wrong: &[(Obligation, String)], reports: &[Report], func: &PrimFu
 fn judged(truth: &Truth, reports: &[Report], texts: &PairTexts) -> Outcome {
     let detail = |why: &str| format!("{why}\nbefore:\n{}\nafter:\n{}", texts.before, texts.after);
     // Equal programs may leave a buffer or race in the same way; only these two obligations compare them.
-    let compares = |report: &&Report| matches!(report.obligation, Obligation::Simulation | Obligation::Iteration);
+    let compares = |report: &&Report| {
+        matches!(report.obligation, Obligation::Simulation | Obligation::Iteration | Obligation::Order)
+    };
     let mut compared = reports.iter().filter(compares);
     let refuted = compared.find(|report| matches!(report.verdict, Verdict::Refuted(_)));
     let is_proved = !reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved());

@@ -54,6 +54,16 @@ impl Numbers {
         }
     }
 
+    /// Draws the scalar argument at a position. Half of the seeds give integers that conditions are often about: 0, 1, -1, 2.
+    pub fn argument(&mut self, ty: ScalarType, seed: u64, position: u64) -> Scalar {
+        let near_zero = [0, 1, -1, 2];
+        let at = usize::try_from(seed.wrapping_add(position) % 4).unwrap_or(0);
+        match ty.class() {
+            TypeClass::Int if seed % 8 >= 4 => Scalar::Int(near_zero[at]),
+            _ => self.value(ty),
+        }
+    }
+
     /// Draws a value as [`Numbers::value`] does, except that one float in eight is NaN, an infinity, -0.0, or of the
     /// largest `float16` magnitude.
     pub fn value_or_special(&mut self, ty: ScalarType) -> Scalar {

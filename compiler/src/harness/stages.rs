@@ -365,7 +365,7 @@ impl Run<'_> {
                 }
                 Param::Scalar(var) => {
                     let known = self.bindings.get(var).map(|&value| Scalar::Int(value));
-                    Argument::Scalar(known.unwrap_or_else(|| numbers.value(var.dtype().scalar)))
+                    Argument::Scalar(known.unwrap_or_else(|| numbers.argument(var.dtype().scalar, self.seed, part)))
                 }
             });
         }

@@ -30,10 +30,13 @@ const MAX_PARAM_BYTES: u64 = 1 << 24;
 
 /// Values for the symbolic integers, by their position. The first choice leaves them to the harness, which gives values that
 /// differ from each other and that the assertions of the program allow.
-const EXTENTS: [&[i128]; 5] = [&[], &[1], &[2, 3, 5, 4], &[5, 4, 3, 2], &[17, 1, 3, 2]];
+const EXTENTS: [&[i128]; 6] = [&[], &[1], &[2, 3, 5, 4], &[5, 4, 3, 2], &[17, 1, 3, 2], &[23, 19, 37, 11]];
 
 /// The seeds of the inputs; with the last one, some floats are NaN, infinite or -0.0.
 const SEEDS: [(u64, bool); 3] = [(0, false), (1, false), (2, true)];
+
+/// More seeds for programs that take integers: with these, the integers are near 0.
+const SEEDS_OF_SCALARS: [(u64, bool); 4] = [(4, false), (5, false), (6, false), (7, false)];
 
 /// The program before, in one of its forms.
 #[derive(Clone, Copy, Debug)]
@@ -59,9 +62,10 @@ pub fn refute(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>,
 /// The position of the report that a difference belongs to; `None` if the judge decided everything about the pair.
 fn first_open(reports: &[Report]) -> Option<usize> {
     let is_open = |report: &Report| match (report.obligation, &report.verdict) {
-        (Obligation::Simulation | Obligation::Iteration | Obligation::Padding, Verdict::Unknown(reason)) => {
-            !reason.is_internal()
-        }
+        (
+            Obligation::Simulation | Obligation::Iteration | Obligation::Order | Obligation::Padding,
+            Verdict::Unknown(reason),
+        ) => !reason.is_internal(),
         _ => false,
     };
     let named = |report: &Report| report.verdict.reason().is_some_and(|reason| reason.kind() == ReasonKind::Differs);
@@ -89,7 +93,10 @@ fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>)
     }
     // Without symbols every choice of extents is the same one.
     let choices = if symbols.is_empty() { &EXTENTS[..1] } else { &EXTENTS[..] };
-    choices.iter().flat_map(|extents| SEEDS.map(|seed| (*extents, seed))).find_map(
+    let takes_integers = program.params().iter().any(|param| matches!(param, Param::Scalar(_)));
+    let more: &[(u64, bool)] = if takes_integers { &SEEDS_OF_SCALARS } else { &[] };
+    let seeds = || SEEDS.iter().chain(more).copied();
+    choices.iter().flat_map(|extents| seeds().map(|seed| (*extents, seed))).find_map(
         |(extents, (seed, special_floats))| {
             let of =
                 |(place, name): (usize, &String)| Some((name.clone(), *extents.get(place % extents.len().max(1))?));

@@ -1,0 +1,153 @@
+//! The loops of a store before, in terms of those of a store after.
+
+use std::collections::HashSet;
+
+use tilewright_algebra::{Ranges, simplify};
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{Bindings, Expr, Var};
+use tilewright_verify::reorder::Statement;
+
+use super::equations::Equations;
+use super::solve::{Loop, System, loops, ranges};
+
+/// Instances of a store that are tried.
+const TRIED: usize = 40;
+
+/// Ways to choose the loops that no access determines.
+const MOST_CHOICES: usize = 96;
+
+/// A store before that a store after may be, and how.
+pub(super) struct Candidate {
+    /// The position of the store before.
+    pub(super) position: usize,
+    /// The value of each loop before.
+    pub(super) forward: Vec<Expr>,
+    /// Which of the instances that were tried are instances of the store before.
+    pub(super) inside: Vec<bool>,
+    /// Equations that do not follow from the values: they hold for some instances only.
+    pub(super) rest: Vec<(Expr, Expr)>,
+}
+
+/// Solves the equations of two stores for the loops before.
+pub(super) fn candidate(position: usize, before: &Statement, after: &Statement, found: &Equations) -> Candidate {
+    let known = ranges(&[&before.path, &after.path]);
+    let unknown = loops(&before.path);
+    let mut system = System {
+        unknown: unknown.clone(),
+        equations: found.pairs.clone(),
+        ranges: &known,
+        solved: Substitution::default(),
+    };
+    system.solve();
+    let samples = after.path.samples(TRIED);
+    let mut best: Option<(usize, Candidate)> = None;
+    for chosen in choices(&system, &loops(&after.path)) {
+        let system = System { unknown: unknown.clone(), equations: Vec::new(), ranges: &known, solved: chosen };
+        let forward: Vec<Expr> = unknown.iter().map(|l| simplify(&system.value(l), &known)).collect();
+        let tried = Tried { before, forward: &forward, equations: &found.pairs };
+        let inside: Vec<bool> = samples.iter().map(|instance| tried.is_inside(instance)).collect();
+        let images: HashSet<_> = samples.iter().filter_map(|instance| tried.image(instance)).collect();
+        let quality = images.len() + inside.iter().filter(|inside| **inside).count();
+        if best.as_ref().is_none_or(|(known, _)| quality > *known) {
+            let rest = rest(&found.pairs, &unknown, &forward, &known);
+            best = Some((quality, Candidate { position, forward, inside, rest }));
+        }
+    }
+    best.map_or_else(
+        || Candidate { position, forward: Vec::new(), inside: Vec::new(), rest: Vec::new() },
+        |best| best.1,
+    )
+}
+
+/// What the loops may be that no access determines, such as those over time: solutions with a choice for each of them.
+fn choices(system: &System<'_>, after: &[Loop]) -> Vec<Substitution> {
+    let open = system.open();
+    let free = unused(after, system);
+    let mut found = vec![(system.solved.clone(), Vec::<Var>::new())];
+    for (place, old) in open.iter().enumerate() {
+        let mut next = Vec::new();
+        for (solved, taken) in &found {
+            for (value, uses) in values(old, (place, open.len()), &free, after, taken) {
+                let mut solved = solved.clone();
+                solved.insert(&old.var, simplify(&value, system.ranges));
+                next.push((solved, [taken.as_slice(), &uses].concat()));
+            }
+        }
+        next.truncate(MOST_CHOICES);
+        found = next;
+    }
+    found.into_iter().map(|(solved, _)| solved).collect()
+}
+
+/// What one such loop may be, with the loops after that its value uses: a loop that has no other purpose, all of these as one
+/// number, one of the others, its first iteration.
+fn values(
+    old: &Loop,
+    (place, open): (usize, usize),
+    free: &[Loop],
+    after: &[Loop],
+    taken: &[Var],
+) -> Vec<(Expr, Vec<Var>)> {
+    let moved = |new: &Loop| (Expr::from(&new.var) - new.min.clone() + old.min.clone(), vec![new.var.clone()]);
+    let is_free = |new: &&Loop| !taken.contains(&new.var);
+    let mut found = Vec::new();
+    let digits = free.iter().map(|l| (Expr::from(&l.var) - l.min.clone(), l.extent.clone()));
+    if open == 1
+        && free.len() > 1
+        && let Some((number, _)) = digits.reduce(|(high, _), (low, extent)| (high * extent.clone() + low, extent))
+    {
+        found.push((number + old.min.clone(), free.iter().map(|l| l.var.clone()).collect()));
+    }
+    if free.len() == open {
+        found.extend(free.get(place).filter(is_free).map(moved));
+    }
+    found.extend(free.iter().filter(is_free).map(moved));
+    let mut others: Vec<&Loop> = after.iter().filter(is_free).collect();
+    others.sort_by_key(|new| (new.extent != old.extent, new.var.name() != old.var.name()));
+    found.extend(others.into_iter().map(moved));
+    found.push((old.min.clone(), Vec::new()));
+    found
+}
+
+/// The loops after that no value mentions, and from which no other loop starts.
+fn unused(after: &[Loop], system: &System<'_>) -> Vec<Loop> {
+    let mut used: Vec<Var> =
+        system.unknown.iter().filter_map(|l| system.solved.get(&l.var)).flat_map(Expr::vars).collect();
+    used.extend(after.iter().flat_map(|l| l.min.vars()));
+    let is_single = |l: &Loop| l.extent.as_const_int() == Some(1);
+    after.iter().filter(|l| !used.contains(&l.var) && !is_single(l)).cloned().collect()
+}
+
+/// The equations that do not follow from the values of the loops before.
+fn rest(pairs: &[(Expr, Expr)], unknown: &[Loop], forward: &[Expr], known: &Ranges) -> Vec<(Expr, Expr)> {
+    let at = Substitution::new(unknown.iter().map(|l| &l.var), forward.iter().cloned());
+    let there = pairs.iter().map(|(old, new)| (simplify(&at.apply(old), known), simplify(new, known)));
+    there
+        .filter(|(old, new)| old != new && simplify(&(old.clone() - new.clone()), known).as_const_int() != Some(0))
+        .collect()
+}
+
+/// A way to map instances.
+struct Tried<'a> {
+    before: &'a Statement,
+    forward: &'a [Expr],
+    equations: &'a [(Expr, Expr)],
+}
+
+impl Tried<'_> {
+    fn image(&self, instance: &Bindings) -> Option<Vec<i128>> {
+        self.forward.iter().map(|value| value.eval_index(instance).ok()).collect()
+    }
+
+    /// Whether the image of an instance lies in the domain of the store, and touches the same elements.
+    fn is_inside(&self, instance: &Bindings) -> bool {
+        let Some(image) = self.image(instance) else { return false };
+        let mut bindings = instance.clone();
+        bindings.extend(self.before.loops().into_iter().zip(image));
+        let holds = |(old, new): &(Expr, Expr)| match (old.eval_index(&bindings), new.eval_index(instance)) {
+            (Ok(old), Ok(new)) => old == new,
+            _ => true,
+        };
+        self.before.path.admits(&bindings) && self.equations.iter().all(holds)
+    }
+}

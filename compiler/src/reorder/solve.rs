@@ -1,0 +1,154 @@
+//! Solves equations between indices for loop variables.
+//!
+//! ```text
+//! 16 * it + ii = i, with 0 <= ii < 16         it = i // 16, then ii = i - 16 * (i // 16) = i % 16
+//! c // 4 = co, c % 4 = ci                     c = 4 * co + ci
+//! ```
+
+use tilewright_algebra::{Ranges, linear_in, simplify};
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{BinaryOp, Expr, Var};
+use tilewright_verify::path::{Path, Step};
+
+/// A loop.
+#[derive(Clone, Debug)]
+pub(super) struct Loop {
+    pub(super) var: Var,
+    pub(super) min: Expr,
+    pub(super) extent: Expr,
+}
+
+/// The loops of a path, outermost first.
+pub(super) fn loops(path: &Path) -> Vec<Loop> {
+    let of = |step: &Step| match step {
+        Step::Loop(var, min, extent) => Some(Loop { var: var.clone(), min: min.clone(), extent: extent.clone() }),
+        Step::Let(..) | Step::Guard(..) => None,
+    };
+    path.steps.iter().filter_map(of).collect()
+}
+
+/// What is known of the variables of paths.
+pub(super) fn ranges(paths: &[&Path]) -> Ranges {
+    let mut ranges = Ranges::new();
+    for path in paths {
+        ranges = path.symbols.iter().fold(ranges, Ranges::with_symbol);
+        ranges = loops(path).iter().fold(ranges, |ranges, l| ranges.with_loop(&l.var, &l.min, &l.extent));
+    }
+    ranges
+}
+
+/// Equations that are solved for some loops.
+pub(super) struct System<'a> {
+    pub(super) unknown: Vec<Loop>,
+    /// Of each pair, the first is in terms of the unknown variables.
+    pub(super) equations: Vec<(Expr, Expr)>,
+    pub(super) ranges: &'a Ranges,
+    pub(super) solved: Substitution,
+}
+
+impl System<'_> {
+    /// Solves what can be solved.
+    pub(super) fn solve(&mut self) {
+        while self.direct() || self.digits() || self.numeral() {}
+    }
+
+    /// The loops for which there is no solution.
+    pub(super) fn open(&self) -> Vec<Loop> {
+        self.unknown.iter().filter(|l| self.solved.get(&l.var).is_none()).cloned().collect()
+    }
+
+    /// The value of a loop variable; its first one if nothing is known.
+    pub(super) fn value(&self, l: &Loop) -> Expr {
+        self.solved.get(&l.var).cloned().unwrap_or_else(|| self.solved.apply(&l.min))
+    }
+
+    pub(super) fn found(&mut self, var: &Var, value: &Expr) {
+        self.solved.insert(var, simplify(value, self.ranges));
+    }
+
+    fn open_in(&self, expr: &Expr) -> Vec<Var> {
+        let mut vars = expr.vars();
+        vars.retain(|var| self.solved.get(var).is_none() && self.unknown.iter().any(|l| l.var == *var));
+        vars.sort();
+        vars.dedup();
+        vars
+    }
+
+    /// An equation with one unknown.
+    fn direct(&mut self) -> bool {
+        for (lhs, rhs) in self.equations.clone() {
+            let lhs = simplify(&self.solved.apply(&lhs), self.ranges);
+            let [var] = self.open_in(&lhs).try_into().unwrap_or_else(|_| [Var::index("_")]);
+            if lhs.vars().contains(&var)
+                && let Some(value) = linear_in(&lhs, &var, self.ranges).and_then(|linear| quotient(&rhs, linear))
+            {
+                self.found(&var, &value);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A quotient and a remainder of the same value by the same divisor.
+    fn digits(&mut self) -> bool {
+        let open: Vec<(Expr, Expr)> =
+            self.equations.iter().filter(|(lhs, _)| !self.open_in(lhs).is_empty()).cloned().collect();
+        for (high, quotient) in &open {
+            let Expr::Binary(BinaryOp::FloorDiv, value, by) = high else { continue };
+            let low = Expr::Binary(BinaryOp::FloorMod, value.clone(), by.clone());
+            let Some((_, remainder)) = open.iter().find(|(lhs, _)| *lhs == low) else { continue };
+            let whole = ((**value).clone(), quotient.clone() * (**by).clone() + remainder.clone());
+            if !self.equations.contains(&whole) {
+                self.equations.push(whole);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// An equation with several unknowns, of which one is the leading digit: the others are at their first values for it.
+    fn numeral(&mut self) -> bool {
+        for (lhs, rhs) in self.equations.clone() {
+            let lhs = simplify(&self.solved.apply(&lhs), self.ranges);
+            let vars = self.open_in(&lhs);
+            let Some(leading) = self.leading(&lhs, &vars) else { continue };
+            let mut least = self.solved.clone();
+            for l in self.unknown.iter().filter(|l| l.var != leading && vars.contains(&l.var)) {
+                least.insert(&l.var, self.solved.apply(&l.min));
+            }
+            let at_least = least.apply(&lhs);
+            if let Some(value) = linear_in(&at_least, &leading, self.ranges).and_then(|linear| quotient(&rhs, linear)) {
+                self.found(&leading, &value);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The variable with the greatest factor, if there is one: an outer loop where the factors are no constants.
+    fn leading(&self, lhs: &Expr, vars: &[Var]) -> Option<Var> {
+        let factor = |var: &Var| linear_in(lhs, var, self.ranges).map(|(_, stride)| stride);
+        let factors: Vec<(Var, Expr)> = vars.iter().filter_map(|var| Some((var.clone(), factor(var)?))).collect();
+        (factors.len() == vars.len() && vars.len() > 1).then_some(())?;
+        let constants: Option<Vec<i128>> = factors.iter().map(|(_, by)| by.as_const_int().map(i128::abs)).collect();
+        if let Some(all) = constants {
+            let most = *all.iter().max()?;
+            let mut greatest = factors.iter().zip(&all).filter(|(_, by)| **by == most);
+            let (first, _) = greatest.next()?;
+            return greatest.next().is_none().then(|| first.0.clone());
+        }
+        let is_symbolic = |var: &Var| factors.iter().any(|(v, by)| v == var && by.as_const_int().is_none());
+        self.unknown.iter().map(|l| &l.var).find(|var| is_symbolic(var)).cloned()
+    }
+}
+
+/// The value of a variable in `base + stride * var = rhs`.
+fn quotient(rhs: &Expr, (base, stride): (Expr, Expr)) -> Option<Expr> {
+    match stride.as_const_int() {
+        Some(0) => None,
+        Some(1) => Some(rhs.clone() - base),
+        Some(-1) => Some(base - rhs.clone()),
+        Some(by) if by < 0 => Some((base - rhs.clone()).floor_div(Expr::int(i64::try_from(-by).ok()?))),
+        _ => Some((rhs.clone() - base).floor_div(stride)),
+    }
+}

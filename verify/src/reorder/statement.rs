@@ -1,0 +1,252 @@
+//! The stores of a program, each with everything that decides when it runs.
+//!
+//! ```text
+//! for i in n:              position 0 of the body
+//!     A[i] = 0             position 0 inside the loop over i             place [0, 0], path Loop(i)
+//!     if i < m:
+//!         for j in k:      position 1 inside the loop over i
+//!             B[i, j] = 1  position 0 inside the loop over j             place [0, 1, 0], path Loop(i), Guard(i < m), Loop(j)
+//! ```
+//!
+//! Iterations of two stores run in the order of their places and loop values, alternating: `[0, i, 0]` before
+//! `[0, i, 1, j, 0]`. Names for values are replaced by the values.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{Buffer, Expr, For, PrimFunc, Span, Stmt, StmtKind, Traps, Var};
+
+use crate::access::describe;
+use crate::path::{Path, Step};
+use crate::steps::Steps;
+
+/// Stores that one program may have: there are goals for each pair of them.
+const MOST: usize = 400;
+
+/// A store, and the loops and conditions around it.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// The loops and conditions; no names.
+    pub path: Path,
+    /// The position in the body, and inside each loop, outermost first.
+    pub place: Vec<usize>,
+    /// The buffer that is written.
+    pub buffer: Buffer,
+    /// The index of the element.
+    pub indices: Vec<Expr>,
+    /// What is written.
+    pub value: Expr,
+    /// The store as text.
+    pub subject: String,
+    /// The place in the source text.
+    pub span: Option<Span>,
+}
+
+impl Statement {
+    /// The variables of the loops, outermost first.
+    pub fn loops(&self) -> Vec<Var> {
+        self.path.loops()
+    }
+
+    /// The loops that two stores have in common.
+    pub(crate) fn shared_loops(&self, other: &Self) -> usize {
+        let same = self.place.iter().zip(&other.place).take_while(|(a, b)| a == b).count();
+        same.min(self.place.len() - 1).min(other.place.len() - 1)
+    }
+
+    /// Whether this store comes before another one inside the loops that they have in common.
+    pub(crate) fn is_before(&self, other: &Self) -> bool {
+        self.place < other.place
+    }
+
+    /// The elements that it touches: what it reads, and last what it writes.
+    pub(crate) fn touches(&self) -> Vec<Touch> {
+        let mut found: Vec<Touch> = Vec::new();
+        for expr in self.indices.iter().chain([&self.value]) {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, indices } = part {
+                    found.push(Touch { buffer: buffer.clone(), indices: indices.to_vec(), writes: false });
+                }
+            });
+        }
+        found.push(Touch { buffer: self.buffer.clone(), indices: self.indices.clone(), writes: true });
+        found
+    }
+}
+
+/// An element that a store reads or writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Touch {
+    pub(crate) buffer: Buffer,
+    pub(crate) indices: Vec<Expr>,
+    pub(crate) writes: bool,
+}
+
+impl Touch {
+    /// Conditions that hold if both touch the same element, each on what is already known; none if they are not known. One
+    /// index is that of the first instance, the other that of the second one.
+    pub(crate) fn same_element(&self, other: &Self, one: &Substitution, two: &Substitution) -> Vec<Expr> {
+        let is_plain = |touch: &Self| touch.indices.iter().all(|index| index.dtype().is_scalar());
+        if self.buffer != other.buffer || self.buffer.strides.is_some() || !is_plain(self) || !is_plain(other) {
+            return Vec::new();
+        }
+        let pairs = self.indices.iter().zip(&other.indices);
+        pairs.map(|(a, b)| super::equals(one.apply(a), two.apply(b))).collect()
+    }
+}
+
+/// The stores of a program, and what it asserts before it does anything else.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The stores in program order.
+    pub statements: Vec<Statement>,
+    /// What is asserted at the start.
+    pub asserted: Vec<Expr>,
+    /// Whether memory is allocated inside a loop.
+    pub allocates_in_loops: bool,
+}
+
+/// The stores of a program.
+///
+/// # Errors
+/// What does not fit: an assertion behind a store, a condition that reads memory that may be written, too many stores.
+pub fn program(func: &PrimFunc) -> Result<Program, String> {
+    let found = Program { statements: Vec::new(), asserted: Vec::new(), allocates_in_loops: false };
+    let path = Path::of(func);
+    let mut walk = Walk { found, path, place: vec![0], values: Substitution::default() };
+    walk.stmt(&func.body)?;
+    Ok(walk.found)
+}
+
+struct Walk {
+    found: Program,
+    path: Path,
+    /// The position of the next statement inside each loop around it.
+    place: Vec<usize>,
+    /// The values of names.
+    values: Substitution,
+}
+
+impl Walk {
+    fn stmt(&mut self, stmt: &Stmt) -> Result<(), String> {
+        match &stmt.kind {
+            StmtKind::For(inner) => self.in_loop(inner),
+            StmtKind::Store { buffer, indices, value } => {
+                if self.found.statements.len() == MOST {
+                    return Err(format!("the program has more than {MOST} stores"));
+                }
+                let of = |expr: &Expr| self.values.apply(expr);
+                self.found.statements.push(Statement {
+                    path: self.path.clone(),
+                    place: self.place.clone(),
+                    buffer: buffer.clone(),
+                    indices: indices.iter().map(of).collect(),
+                    value: of(value),
+                    subject: describe(stmt),
+                    span: stmt.span,
+                });
+                self.next();
+                Ok(())
+            }
+            StmtKind::If { cond, then_body, else_body } => {
+                let cond = self.values.apply(cond);
+                known(&cond)?;
+                let depth = self.path.steps.len();
+                for (body, holds) in [(Some(then_body), true), (else_body.as_ref(), false)] {
+                    self.path.steps.push(Step::Guard(cond.clone(), holds));
+                    body.map_or(Ok(()), |body| self.stmt(body))?;
+                    self.path.steps.truncate(depth);
+                }
+                Ok(())
+            }
+            StmtKind::Let { var, value, body } => {
+                let value = self.values.apply(value);
+                if value.reads_memory() && !stays(&value, body) {
+                    return Err(format!("`{var}` is loaded, and memory is written before it is used"));
+                }
+                self.values.insert(var, value);
+                self.stmt(body)
+            }
+            StmtKind::Seq(stmts) => stmts.iter().try_for_each(|stmt| self.stmt(stmt)),
+            StmtKind::Allocate { body, .. } => {
+                self.found.allocates_in_loops |= self.place.len() > 1;
+                self.stmt(body)
+            }
+            StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.stmt(body),
+            StmtKind::Assert { cond, .. } => self.assertion(cond),
+            StmtKind::Evaluate(expr) => Err(format!("`{expr}` is evaluated and discarded")),
+        }
+    }
+
+    fn in_loop(&mut self, inner: &For) -> Result<(), String> {
+        let (min, extent) = (self.values.apply(&inner.min), self.values.apply(&inner.extent));
+        known(&min)?;
+        known(&extent)?;
+        let depth = self.path.steps.len();
+        self.path.steps.push(Step::Loop(inner.var.clone(), min, extent));
+        self.place.push(0);
+        self.stmt(&inner.body)?;
+        self.place.pop();
+        self.path.steps.truncate(depth);
+        self.next();
+        Ok(())
+    }
+
+    /// The position behind the statement that was looked at.
+    fn next(&mut self) {
+        if let Some(place) = self.place.last_mut() {
+            *place += 1;
+        }
+    }
+
+    /// An assertion at the start, of which every call knows whether it holds.
+    fn assertion(&mut self, cond: &Expr) -> Result<(), String> {
+        let cond = self.values.apply(cond);
+        known(&cond)?;
+        if !self.found.statements.is_empty() || self.path.steps.iter().any(|step| !self.is_asserted(step)) {
+            return Err(format!("`{cond}` is asserted behind a store, in a loop or under a condition"));
+        }
+        self.found.asserted.push(cond.clone());
+        self.path.steps.push(Step::Guard(cond, true));
+        Ok(())
+    }
+
+    fn is_asserted(&self, step: &Step) -> bool {
+        matches!(step, Step::Guard(cond, true) if self.found.asserted.contains(cond))
+    }
+}
+
+/// What decides whether a store runs depends on parameters and loop variables alone.
+fn known(expr: &Expr) -> Result<(), String> {
+    if expr.reads_memory() { Err(format!("`{expr}` reads memory, and decides what runs")) } else { Ok(()) }
+}
+
+/// Whether a loaded value is what memory holds wherever the body uses it, and it has a value in any case: the only store comes
+/// last, in no loop, and nothing in the value can trap.
+fn stays(value: &Expr, body: &Arc<Stmt>) -> bool {
+    let (mut stores, mut loops, mut traps) = (0, false, false);
+    body.walk(&mut |stmt| {
+        stores += usize::from(matches!(stmt.kind, StmtKind::Store { .. }));
+        loops |= matches!(stmt.kind, StmtKind::For(_));
+    });
+    value.walk(&mut |part| traps |= matches!(part, Expr::Binary(op, ..) if op.traps() != Traps::Never));
+    stores == 1 && !loops && !traps
+}
+
+/// The steps of a path with other values of the variables.
+pub(crate) fn domain(steps: &Steps, at: &Substitution) -> Vec<Expr> {
+    let mut found = Vec::new();
+    for step in steps {
+        match step {
+            Step::Loop(var, min, extent) => {
+                let (value, min, extent) = (at.apply(&Expr::from(var)), at.apply(min), at.apply(extent));
+                found.push(super::at_most(min.clone(), value.clone()));
+                found.push(value.lt(min + extent));
+            }
+            Step::Guard(cond, holds) => found.push(super::that(at.apply(cond), *holds)),
+            // There are no names in the path of a statement.
+            Step::Let(..) => found.push(Expr::bool(false)),
+        }
+    }
+    found
+}
