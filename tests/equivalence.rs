@@ -8,7 +8,8 @@
 use std::fmt::Write as _;
 
 use tilewright::pipeline::{self, pair};
-use tilewright_ir::PrimFunc;
+use tilewright_compiler::reorder;
+use tilewright_ir::{Evidence, Expr, PrimFunc, Reordering};
 use tilewright_verify::{Config, Judge, Method, Report, Verdict};
 
 /// Two programs, and changes that break the second one.
@@ -132,4 +133,58 @@ fn check(text: &str, least: usize) {
 #[test]
 fn loops_in_another_order() {
     check(include_str!("equivalence/loops.txt"), 30);
+}
+
+/// The claims about one pair, bent: a value that is one too large, values of other loops, another store, iterations that are
+/// claimed of nothing.
+fn bent(claim: &Reordering) -> Vec<Reordering> {
+    let mut found = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Reordering)| {
+        let mut other = claim.clone();
+        change(&mut other);
+        found.push(other);
+    };
+    for store in 0..claim.stores.len() {
+        for origin in 0..claim.stores[store].len() {
+            let now = &claim.stores[store][origin];
+            for place in 0..now.forward.len() {
+                add(&|other| {
+                    let value = &mut other.stores[store][origin].forward[place];
+                    *value = value.clone() + Expr::int(1);
+                });
+                add(&|other| other.stores[store][origin].forward.rotate_left(place));
+            }
+            for place in 0..now.back.len() {
+                add(&|other| other.stores[store][origin].back[place] = Expr::int(0));
+            }
+            add(&|other| other.stores[store][origin].before += 1);
+            add(&|other| other.stores[store][origin].when = Some(Expr::bool(false)));
+            add(&|other| drop(other.stores[store].remove(origin)));
+            add(&|other| drop(other.stores.remove(store)));
+        }
+    }
+    found
+}
+
+#[test]
+fn no_claim_proves_a_broken_program() {
+    let judge = judge();
+    let mut tried = 0;
+    for Pair { name, before, after, wrong } in pairs(include_str!("equivalence/loops.txt")) {
+        let before = read(&before);
+        let paired = |text: &str| pair::pair(&before, &read(text), &[]).unwrap();
+        let (right, evidence) = paired(&after);
+        let claim = reorder::find(&before, &right, &evidence).unwrap_or_default();
+        for (old, new) in wrong {
+            let (wrong, evidence) = paired(&after.replacen(&old, &new, 1));
+            let own = reorder::find(&before, &wrong, &evidence).unwrap_or_default();
+            for reordering in [vec![claim.clone()], bent(&claim), bent(&own)].concat() {
+                let evidence = Evidence { reordering: Some(reordering), ..evidence.clone() };
+                let reports = judge.check_pass(&before, &wrong, &evidence);
+                tried += 1;
+                assert!(!open(&reports).is_empty(), "{name}: `{new}` for `{old}` is proved by {evidence:?}");
+            }
+        }
+    }
+    assert!(tried > 1000, "{tried} claims");
 }
