@@ -135,6 +135,16 @@ fn loops_in_another_order() {
     check(include_str!("equivalence/loops.txt"), 30);
 }
 
+#[test]
+fn values_computed_in_another_way() {
+    check(include_str!("equivalence/values.txt"), 13);
+}
+
+#[test]
+fn values_kept_in_another_place() {
+    check(include_str!("equivalence/storage.txt"), 13);
+}
+
 /// The claims about one pair, bent: a value that is one too large, values of other loops, another store, iterations that are
 /// claimed of nothing.
 fn bent(claim: &Reordering) -> Vec<Reordering> {

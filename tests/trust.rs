@@ -104,6 +104,7 @@ const PARTS: &[Part] = &[
             "verify/src/concrete.rs",
             "verify/src/digits",
             "verify/src/enumerate",
+            "verify/src/execution",
             "verify/src/gf2",
             "verify/src/iterations.rs",
             "verify/src/map/bits.rs",

@@ -119,6 +119,8 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Judge, "reorder-leaves-domain", "iterations that were moved need not be iterations before"),
     fault(Area::Judge, "reorder-loses-instances", "iterations before need not take place after"),
     fault(Area::Judge, "reorder-ignores-order", "iterations that touch the same element may change their order"),
+    fault(Area::Judge, "execution-ignores-conditions", "a store under a condition on values always takes place"),
+    fault(Area::Judge, "execution-swaps-differences", "a difference of floats may be taken the other way round"),
     fault(Area::Judge, "lockstep-ignores-extents", "lockstep compares where loops begin and not how long they are"),
     fault(
         Area::Judge,

@@ -24,6 +24,9 @@ pub struct Evidence {
     /// The claim that the iterations were put into another order. Without one, the program after corresponds to the program
     /// before statement by statement and loop by loop.
     pub reordering: Option<Reordering>,
+    /// The claim that nothing inside corresponds, and yet the parameters hold the same values in the end. The claims about
+    /// buffers are then about parameters alone.
+    pub only_results: bool,
 }
 
 /// The claim that a program has the iterations of another one in another order: loops were split, fused, interchanged, tiled,

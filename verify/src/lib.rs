@@ -41,6 +41,7 @@ pub mod digits;
 mod dividend;
 pub mod door;
 mod enumerate;
+mod execution;
 mod fills;
 pub mod gf2;
 pub mod goal;

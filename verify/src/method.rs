@@ -25,6 +25,8 @@ pub enum Method {
     Structure,
     /// By walking both programs side by side.
     Lockstep,
+    /// By running both programs on terms, of which there are this many.
+    Execution(usize),
     /// A layout has stages; part of [`Method::InStages`].
     Stages,
     /// Both sides are the same text, or there is nothing to compare.
@@ -212,7 +214,7 @@ impl Method {
             Self::Gf2 { .. } => Tier::Gf2,
             Self::Proof { goals: 0, .. } | Self::Numerals { asked: false, .. } => Tier::Lemmas,
             Self::Z3 | Self::Proof { .. } | Self::Model | Self::Numerals { .. } => Tier::Z3,
-            Self::Interpreter | Self::Iterations(_) => Tier::Interpreter,
+            Self::Interpreter | Self::Iterations(_) | Self::Execution(_) => Tier::Interpreter,
             Self::Allocation(_) => Tier::Allocation,
             Self::Confirmed(method, _)
             | Self::WithWitness(method)
@@ -235,6 +237,7 @@ impl Method {
             | Self::Shape
             | Self::Structure
             | Self::Lockstep
+            | Self::Execution(_)
             | Self::Stages
             | Self::SameText
             | Self::Premises
@@ -352,6 +355,7 @@ impl fmt::Display for Method {
             Self::Shape => f.write_str("shape"),
             Self::Structure => f.write_str("structure"),
             Self::Lockstep => f.write_str("lockstep"),
+            Self::Execution(terms) => write!(f, "symbolic execution with {terms} terms"),
             Self::Stages => f.write_str("stages"),
             Self::SameText => f.write_str("same text"),
             Self::Premises => f.write_str("premises"),

@@ -12,6 +12,7 @@ use tilewright_script::{Symbols, read_index_map};
 use tilewright_verify::{Judge, Premise, Report};
 
 use super::executed::{self, Before};
+use crate::reorder;
 
 /// A map that the user gave for a buffer with `--map`.
 #[derive(Clone, Debug)]
@@ -62,11 +63,8 @@ pub fn validate(
     maps: &[GivenMap],
     judge: &Judge,
 ) -> Result<Judged, Vec<PairFault>> {
-    let (after, evidence) = pair(before, after, maps)?;
-    let mut reports = judge.check_pass(before, &after, &evidence);
-    if let Some(better) = reordered(before, &after, &evidence, judge, &reports) {
-        reports = better;
-    }
+    let Related { after, evidence, strangers } = relate(before, after, maps)?;
+    let mut reports = proved(before, &after, &evidence, judge, strangers.is_empty());
     executed::refute(Before::Func(before), &after, Some(&evidence), &mut reports);
     let mut premises = Premise::of_call(before);
     premises.extend(Premise::of_call(&after));
@@ -74,23 +72,52 @@ pub fn validate(
     Ok(Judged { reports, premises: Premise::joined(&premises), claims: evidence.buffers })
 }
 
-/// The reports of the claim that the program after has the iterations of the one before in another order, if the walk of both
-/// side by side left more open than they do.
-fn reordered(
-    before: &PrimFunc,
-    after: &PrimFunc,
-    evidence: &Evidence,
-    judge: &Judge,
-    side_by_side: &[Report],
-) -> Option<Vec<Report>> {
+/// The reports of the first way that proves the pair: statement by statement, iteration by iteration, by the results alone. If
+/// none does, those of the way that leaves the least open. If buffers inside have no counterpart, only the results can be compared.
+fn proved(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, judge: &Judge, is_whole: bool) -> Vec<Report> {
     let open = |reports: &[Report]| reports.iter().filter(|report| !report.verdict.is_proved()).count();
-    if open(side_by_side) == 0 {
-        return None;
+    let reordered = || Some(Evidence { reordering: Some(reorder::find(before, after, evidence)?), ..evidence.clone() });
+    let results = || Some(results_only(before, evidence));
+    let inside: [&dyn Fn() -> Option<Evidence>; 2] = [&|| Some(evidence.clone()), &reordered];
+    let ways = inside.into_iter().filter(|_| is_whole).chain([&results as &dyn Fn() -> Option<Evidence>]);
+    let mut best: Option<Vec<Report>> = None;
+    for evidence in ways.filter_map(|way| way()) {
+        // A failed comparison of results alone says less than one with a place.
+        if best.is_some() && evidence.only_results && !is_constant(before) {
+            continue;
+        }
+        let reports = judge.check_pass(before, after, &evidence);
+        let left = open(&reports);
+        if left == 0 {
+            return reports;
+        }
+        if best.as_ref().is_none_or(|best| left < open(best) && !evidence.only_results) {
+            best = Some(reports);
+        }
     }
-    let reordering = Some(crate::reorder::find(before, after, evidence)?);
-    let evidence = Evidence { reordering, ..evidence.clone() };
-    let reports = judge.check_pass(before, after, &evidence);
-    (open(&reports) < open(side_by_side)).then_some(reports)
+    best.unwrap_or_default()
+}
+
+/// The claims about parameters, and that they hold the same in the end.
+fn results_only(before: &PrimFunc, evidence: &Evidence) -> Evidence {
+    let is_param = |buffer: &Buffer| before.buffer_map.iter().any(|(_, param)| param == buffer);
+    let mut evidence = Evidence { only_results: true, ..evidence.clone() };
+    evidence.buffers.retain(|claim| is_param(&claim.before));
+    evidence
+}
+
+/// Whether all parameters have constant shapes.
+fn is_constant(func: &PrimFunc) -> bool {
+    func.buffer_map.iter().all(|(_, buffer)| buffer.const_shape().is_some())
+}
+
+/// Two functions and what is claimed of them.
+struct Related {
+    /// The function after, in terms of the symbolic extents of the function before.
+    after: PrimFunc,
+    evidence: Evidence,
+    /// What is said of buffers inside the function after that have no counterpart.
+    strangers: Vec<Diagnostic>,
 }
 
 /// Returns the function after, in terms of the symbolic extents of the function before, and the claim that relates the two.
@@ -98,10 +125,21 @@ fn reordered(
 /// # Errors
 /// A buffer has no counterpart, a map cannot be inferred or does not fit, or a `--map` names no buffer.
 pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<PairFault>> {
+    let Related { after, evidence, strangers } = relate(before, after, maps)?;
+    if strangers.is_empty() {
+        return Ok((after, evidence));
+    }
+    Err(strangers.into_iter().map(PairFault::After).collect())
+}
+
+/// Relates the buffers of two functions.
+fn relate(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<Related, Vec<PairFault>> {
     let after = rename_symbols(before, after);
     let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new(), ..Evidence::default() };
-    let mut faults = Vec::new();
+    let (mut faults, mut strangers) = (Vec::new(), Vec::new());
     let candidates = before.buffers();
+    let is_param = |buffer: &Buffer| after.buffer_map.iter().any(|(_, param)| param.aliases(buffer));
+    let is_given = |old: &Buffer| maps.iter().any(|given| given.buffer == old.name);
     let unknown = |given: &GivenMap| !candidates.iter().any(|buffer| buffer.name == given.buffer);
     for (position, given) in maps.iter().enumerate().filter(|(_, given)| unknown(given)) {
         let message = format!("--map names `{}`, which is no buffer of `{}`", given.buffer, before.name);
@@ -119,18 +157,26 @@ pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(P
             let message = format!("buffer `{buffer}` of the function after has no counterpart before");
             let fault = Diagnostic::error("unpaired-buffer", buffer.span, message)
                 .with_help("parameters correspond by position, other buffers by name");
-            faults.push(PairFault::After(fault));
+            if is_param(&buffer) {
+                faults.push(PairFault::After(fault));
+            } else {
+                strangers.push(fault);
+            }
             continue;
         };
-        if !maps.iter().any(|given| given.buffer == old.name) {
+        if !is_given(&old) {
             evidence.guessed.push(buffer.clone());
         }
         match claim(&old, &buffer, maps) {
             Ok(claim) => evidence.buffers.push(claim),
+            // A buffer inside of which nothing is said need not correspond.
+            Err(mut found) if !is_param(&buffer) && !is_given(&old) => {
+                strangers.extend(found.drain(..).map(PairFault::diagnostic));
+            }
             Err(found) => faults.extend(found),
         }
     }
-    if faults.is_empty() { Ok((after, evidence)) } else { Err(faults) }
+    if faults.is_empty() { Ok(Related { after, evidence, strangers }) } else { Err(faults) }
 }
 
 /// Returns the buffer before that corresponds to a buffer after: the one of the parameter at the same position, else the

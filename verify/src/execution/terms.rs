@@ -1,0 +1,320 @@
+//! Values as terms: equal terms are one number, so that two values are compared by comparing numbers.
+//!
+//! ```text
+//! A[3] + B[3], B[3] + A[3]              one term: + and * commute, bit by bit
+//! x * 4, x << 2 (int32)                 one term: integers are polynomials modulo 2^32
+//! if c: y = 1  else: y = 2              choose(c, 1, 2)
+//! ```
+//!
+//! The rules keep every bit of a value, where NaN is one value. In particular sums of floats are not regrouped, and
+//! `x + 0.0` is not `x`, which may be -0.0. Choices are ordered by their conditions, so that nested choices between the same
+//! values are one term, whichever condition was asked first.
+
+use std::collections::HashMap;
+
+use tilewright_ir::scalar::{cast, wrap_int};
+use tilewright_ir::{BinaryOp, MathFn, Scalar, ScalarType, UnaryOp, sabotage};
+
+use crate::poly::Poly;
+
+/// The number of a term.
+pub(super) type Id = u32;
+
+/// Terms that there may be.
+const MOST_TERMS: usize = 1 << 22;
+
+/// Products in a polynomial; a longer sum is an operation like any other.
+const MOST_PRODUCTS: usize = 64;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    Int(ScalarType, i128),
+    /// The bits of a double that has this value.
+    Float(ScalarType, u64),
+    /// An element of a parameter as the caller gave it, or an integer that the caller gave.
+    Input(u32, u64),
+    /// What was never written.
+    Undefined,
+    Sum(ScalarType, Poly<Id>),
+    Binary(BinaryOp, ScalarType, Id, Id),
+    Unary(UnaryOp, ScalarType, Id),
+    Call(MathFn, ScalarType, Vec<Id>),
+    Cast(ScalarType, ScalarType, Id),
+    Choose(Id, Id, Id),
+}
+
+/// All terms.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    nodes: Vec<Node>,
+    known: HashMap<Node, Id>,
+    /// Whether something that was never written takes part in a term.
+    undefined: Vec<bool>,
+}
+
+/// A term, or the reason why there is none.
+pub(super) type Made = Result<Id, String>;
+
+impl Terms {
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn node(&self, id: Id) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// Whether something that was never written takes part.
+    pub(super) fn is_undefined(&self, id: Id) -> bool {
+        self.undefined[id as usize]
+    }
+
+    pub(super) fn add(&mut self, node: Node) -> Made {
+        if let Some(known) = self.known.get(&node) {
+            return Ok(*known);
+        }
+        let id = Id::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < MOST_TERMS);
+        let id = id.ok_or_else(|| format!("the values of the programs need more than {MOST_TERMS} terms"))?;
+        let is_undefined = |id: &Id| self.undefined[*id as usize];
+        let undefined = match &node {
+            Node::Int(..) | Node::Float(..) | Node::Input(..) => false,
+            Node::Undefined => true,
+            Node::Sum(_, poly) => poly.atoms().any(is_undefined),
+            Node::Binary(_, _, a, b) => [a, b].into_iter().any(is_undefined),
+            Node::Unary(_, _, a) | Node::Cast(_, _, a) => is_undefined(a),
+            Node::Call(_, _, args) => args.iter().any(is_undefined),
+            Node::Choose(c, a, b) => [c, a, b].into_iter().any(is_undefined),
+        };
+        self.nodes.push(node.clone());
+        self.undefined.push(undefined);
+        self.known.insert(node, id);
+        Ok(id)
+    }
+
+    pub(super) fn int(&mut self, ty: ScalarType, value: i128) -> Made {
+        self.add(Node::Int(ty, value))
+    }
+
+    pub(super) fn constant(&mut self, ty: ScalarType, value: Scalar) -> Made {
+        self.add(match value {
+            Scalar::Int(value) => Node::Int(ty, value),
+            Scalar::Float(value) if value.is_nan() => Node::Float(ty, f64::NAN.to_bits()),
+            Scalar::Float(value) => Node::Float(ty, value.to_bits()),
+        })
+    }
+
+    /// The value of a constant.
+    pub(super) fn value(&self, id: Id) -> Option<Scalar> {
+        match self.node(id) {
+            Node::Int(_, value) => Some(Scalar::Int(*value)),
+            Node::Float(_, bits) => Some(Scalar::Float(f64::from_bits(*bits))),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer constant.
+    pub(super) fn as_int(&self, id: Id) -> Option<i128> {
+        self.value(id).and_then(Scalar::as_int)
+    }
+
+    /// An operation on two operands of type `ty`.
+    pub(super) fn binary(&mut self, op: BinaryOp, ty: ScalarType, a: Id, b: Id) -> Made {
+        use BinaryOp as Op;
+        if let (Some(x), Some(y)) = (self.value(a), self.value(b)) {
+            let value = op.eval(ty, x, y).map_err(|error| error.to_string())?;
+            let is_truth = matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or);
+            return self.constant(if is_truth { ScalarType::Bool } else { ty }, value);
+        }
+        let (least, most) = (a.min(b), a.max(b));
+        match op {
+            Op::Add | Op::Sub | Op::Mul if ty.is_integer() => self.ring(op, ty, a, b),
+            Op::Shl | Op::Shr => self.shift(op, ty, a, b),
+            Op::FloorDiv | Op::FloorMod | Op::TruncDiv | Op::TruncMod if self.as_int(b).is_none_or(|by| by == 0) => {
+                Err("a division by what memory holds may trap".into())
+            }
+            Op::Mul if self.is_one(b) => Ok(a),
+            Op::Mul if self.is_one(a) => Ok(b),
+            Op::Add | Op::Mul | Op::BitAnd | Op::BitOr | Op::BitXor | Op::Eq => {
+                self.add(Node::Binary(op, ty, least, most))
+            }
+            Op::Sub if sabotage::on("execution-swaps-differences") => self.add(Node::Binary(op, ty, least, most)),
+            Op::Min | Op::Max if !ty.is_float() => {
+                if a == b {
+                    Ok(a)
+                } else {
+                    self.add(Node::Binary(op, ty, least, most))
+                }
+            }
+            Op::And | Op::Or => self.connect(op, least, most),
+            Op::Ne => {
+                let same = self.binary(Op::Eq, ty, a, b)?;
+                self.unary(UnaryOp::Not, ScalarType::Bool, same)
+            }
+            Op::Gt => self.add(Node::Binary(Op::Lt, ty, b, a)),
+            Op::Ge => self.add(Node::Binary(Op::Le, ty, b, a)),
+            Op::Sub
+            | Op::Div
+            | Op::FloorDiv
+            | Op::FloorMod
+            | Op::TruncDiv
+            | Op::TruncMod
+            | Op::Min
+            | Op::Max
+            | Op::Lt
+            | Op::Le => self.add(Node::Binary(op, ty, a, b)),
+        }
+    }
+
+    /// Whether a term is the float 1.
+    fn is_one(&self, id: Id) -> bool {
+        matches!(self.node(id), Node::Float(_, bits) if *bits == 1f64.to_bits())
+    }
+
+    /// A truth value of two: one of them if the other one decides nothing.
+    fn connect(&mut self, op: BinaryOp, a: Id, b: Id) -> Made {
+        let neutral = i128::from(op == BinaryOp::And);
+        for (one, other) in [(a, b), (b, a)] {
+            match self.as_int(one) {
+                Some(value) if value == neutral => return Ok(other),
+                Some(_) => return Ok(one),
+                None => {}
+            }
+        }
+        if a == b { Ok(a) } else { self.add(Node::Binary(op, ScalarType::Bool, a, b)) }
+    }
+
+    /// Sums and products of integers, modulo the size of the type.
+    fn ring(&mut self, op: BinaryOp, ty: ScalarType, a: Id, b: Id) -> Made {
+        let (x, y) = (self.polynomial(a), self.polynomial(b));
+        let found = match op {
+            BinaryOp::Add => x.plus(&y),
+            BinaryOp::Sub => x.minus(&y),
+            _ => x.times(&y),
+        };
+        let small = |poly: &Poly<Id>| poly.n_terms() <= MOST_PRODUCTS;
+        match found.map(|poly| poly.map_coefficients(|by| wrap_int(ty, by))).filter(small) {
+            Some(poly) => self.sum(ty, poly),
+            None => self.add(Node::Binary(op, ty, a, b)),
+        }
+    }
+
+    fn polynomial(&self, id: Id) -> Poly<Id> {
+        match self.node(id) {
+            Node::Int(_, value) => Poly::constant(*value),
+            Node::Sum(_, poly) => poly.clone(),
+            _ => Poly::atom(id),
+        }
+    }
+
+    fn sum(&mut self, ty: ScalarType, poly: Poly<Id>) -> Made {
+        if let Some(value) = poly.as_const() {
+            return self.int(ty, wrap_int(ty, value));
+        }
+        let only = poly.terms().next().filter(|_| poly.constant_term() == 0 && poly.n_terms() == 1);
+        match only {
+            Some(([atom], 1)) => Ok(*atom),
+            _ => self.add(Node::Sum(ty, poly)),
+        }
+    }
+
+    fn shift(&mut self, op: BinaryOp, ty: ScalarType, a: Id, b: Id) -> Made {
+        let by = self.as_int(b).filter(|by| (0..i128::from(ty.bits())).contains(by));
+        let by = by.ok_or("a shift by what memory holds may trap")?;
+        if op == BinaryOp::Shl && by < 63 {
+            let factor = self.int(ty, wrap_int(ty, 1 << by))?;
+            return self.ring(BinaryOp::Mul, ty, a, factor);
+        }
+        self.add(Node::Binary(op, ty, a, b))
+    }
+
+    pub(super) fn unary(&mut self, op: UnaryOp, ty: ScalarType, a: Id) -> Made {
+        if let Some(x) = self.value(a) {
+            let value = op.eval(ty, x).map_err(|error| error.to_string())?;
+            return self.constant(ty, value);
+        }
+        match (op, self.node(a).clone()) {
+            (UnaryOp::Neg, _) if ty.is_integer() => {
+                let zero = self.int(ty, 0)?;
+                self.ring(BinaryOp::Sub, ty, zero, a)
+            }
+            (UnaryOp::Neg | UnaryOp::Not | UnaryOp::BitNot, Node::Unary(inner, _, x)) if inner == op => Ok(x),
+            (UnaryOp::Not, Node::Binary(BinaryOp::Lt, of, x, y)) if !of.is_float() => {
+                self.add(Node::Binary(BinaryOp::Le, of, y, x))
+            }
+            (UnaryOp::Not, Node::Binary(BinaryOp::Le, of, x, y)) if !of.is_float() => {
+                self.add(Node::Binary(BinaryOp::Lt, of, y, x))
+            }
+            _ => self.add(Node::Unary(op, ty, a)),
+        }
+    }
+
+    pub(super) fn call(&mut self, function: MathFn, ty: ScalarType, args: Vec<Id>) -> Made {
+        self.add(Node::Call(function, ty, args))
+    }
+
+    pub(super) fn cast(&mut self, from: ScalarType, to: ScalarType, a: Id) -> Made {
+        if from == to {
+            return Ok(a);
+        }
+        match self.value(a) {
+            Some(value) => self.constant(to, cast(from, to, value)),
+            None => self.add(Node::Cast(from, to, a)),
+        }
+    }
+
+    /// `a` where a condition holds, `b` elsewhere.
+    pub(super) fn choose(&mut self, cond: Id, a: Id, b: Id) -> Made {
+        if a == b {
+            return Ok(a);
+        }
+        if let Some(value) = self.as_int(cond) {
+            return Ok(if value != 0 { a } else { b });
+        }
+        match self.node(cond).clone() {
+            Node::Unary(UnaryOp::Not, _, inner) => self.choose(inner, b, a),
+            Node::Binary(BinaryOp::And, _, one, two) => {
+                let then = self.choose(two, a, b)?;
+                self.choose(one, then, b)
+            }
+            Node::Binary(BinaryOp::Or, _, one, two) => {
+                let otherwise = self.choose(two, a, b)?;
+                self.choose(one, a, otherwise)
+            }
+            _ => self.ordered(cond, a, b),
+        }
+    }
+
+    /// The same for a condition that is not made of others: the condition with the least number stands outermost.
+    fn ordered(&mut self, cond: Id, a: Id, b: Id) -> Made {
+        let first = [a, b].into_iter().filter_map(|id| self.condition(id)).fold(cond, Id::min);
+        if first == cond {
+            let (a, b) = (self.where_it(a, cond, true), self.where_it(b, cond, false));
+            return if a == b { Ok(a) } else { self.add(Node::Choose(cond, a, b)) };
+        }
+        let mut arms = [0; 2];
+        for (arm, holds) in arms.iter_mut().zip([true, false]) {
+            let (a, b) = (self.where_it(a, first, holds), self.where_it(b, first, holds));
+            *arm = self.choose(cond, a, b)?;
+        }
+        if arms[0] == arms[1] { Ok(arms[0]) } else { self.add(Node::Choose(first, arms[0], arms[1])) }
+    }
+
+    /// The outermost condition of a choice.
+    fn condition(&self, id: Id) -> Option<Id> {
+        if let Node::Choose(cond, ..) = self.node(id) { Some(*cond) } else { None }
+    }
+
+    /// A value where a condition comes out like this.
+    pub(super) fn where_it(&self, id: Id, cond: Id, holds: bool) -> Id {
+        match self.node(id) {
+            Node::Choose(known, a, b) if *known == cond => {
+                if holds {
+                    *a
+                } else {
+                    *b
+                }
+            }
+            _ => id,
+        }
+    }
+}
