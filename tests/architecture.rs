@@ -421,6 +421,43 @@ fn the_files_that_the_documents_name_exist() {
     assert_eq!(named_paths(page), ["ir/src/op.rs", "ir/src/nothing.rs"]);
 }
 
+/// Files of the judge that name the search for correspondences, which guesses. Only those may that ask for a correspondence and
+/// have it checked.
+const ASK_THE_FINDER: &[&str] = &["verify/src/lib.rs", "verify/src/lowering.rs", "verify/src/pass.rs"];
+
+/// Whether a file of the judge names the finder, and may not.
+fn imports_the_finder(file: &Path, text: &str) -> bool {
+    let is_exempt = file.starts_with("verify/src/finder") || ASK_THE_FINDER.iter().any(|name| file == Path::new(name));
+    file.starts_with("verify/src")
+        && file != Path::new("verify/src/finder.rs")
+        && !is_exempt
+        && names_crate(&code_only(text), "finder")
+}
+
+#[test]
+fn no_checker_names_the_search_for_correspondences() {
+    let files = source_files();
+    let found: Vec<&PathBuf> = files.iter().filter(|file| imports_the_finder(file, &read(file))).collect();
+    assert_eq!(found, Vec::<&PathBuf>::new());
+    // What walks along a correspondence takes no samples either.
+    let walks =
+        |file: &&PathBuf| file.starts_with("verify/src/lockstep") || **file == *Path::new("verify/src/lockstep.rs");
+    let walks: Vec<&PathBuf> = files.iter().filter(walks).collect();
+    assert!(walks.len() > 3, "{walks:?}");
+    for file in walks {
+        let code = code_only(&read(file));
+        assert!(!["sample", "samples", "is_reached"].iter().any(|word| names_crate(&code, word)), "{}", file.display());
+    }
+}
+
+#[test]
+fn a_checker_that_names_the_search_is_found() {
+    let text = "use crate::finder;";
+    assert!(imports_the_finder(Path::new("verify/src/lockstep/values.rs"), text));
+    assert!(!imports_the_finder(Path::new("verify/src/pass.rs"), text));
+    assert!(!imports_the_finder(Path::new("verify/src/lockstep.rs"), "//! [`crate::finder`]"));
+}
+
 #[test]
 fn no_file_is_longer_than_a_room_may_be() {
     let too_long = |file: &PathBuf| {

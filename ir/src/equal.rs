@@ -30,6 +30,27 @@ pub fn index_maps_equal(a: &IndexMap, b: &IndexMap, names: bool) -> bool {
     Matcher { names, ..Matcher::default() }.index_map(a, b)
 }
 
+/// Returns whether two expressions are one operation, whatever the operands: then they have the same value if the operands do.
+/// False of loads and of conditionals that are evaluated lazily: their values depend on more than the values of their operands.
+pub fn same_operation(a: &Expr, b: &Expr) -> bool {
+    let same = match (a, b) {
+        (Expr::Int { .. }, Expr::Int { .. }) => a == b,
+        (Expr::Float { value: x, ty }, Expr::Float { value: y, ty: other }) => {
+            ty == other && x.to_bits() == y.to_bits()
+        }
+        (Expr::Var(x), Expr::Var(y)) => x == y,
+        (Expr::Binary(op, ..), Expr::Binary(other, ..)) => op == other,
+        (Expr::Unary(op, _), Expr::Unary(other, _)) => op == other,
+        (Expr::Call(function, _), Expr::Call(other, _)) => function == other,
+        (Expr::Cast(ty, x), Expr::Cast(other, y)) => ty == other && x.dtype() == y.dtype(),
+        (Expr::Select(..), Expr::Select(..)) => true,
+        (Expr::Ramp { lanes, .. }, Expr::Ramp { lanes: other, .. })
+        | (Expr::Broadcast { lanes, .. }, Expr::Broadcast { lanes: other, .. }) => lanes == other,
+        _ => false,
+    };
+    same && a.children().len() == b.children().len()
+}
+
 /// The correspondence of variables and buffers found so far. It is extended at the first use of a variable or buffer and
 /// must stay one to one, hence a map for each direction.
 #[derive(Default)]

@@ -1,6 +1,8 @@
 //! Whether the claims of a pass hang together: each buffer moves once, whole, with all that share its memory, by a map
 //! that means the same everywhere; and the layouts that the program asks for are the ones that it gets.
 
+use std::collections::HashMap;
+
 use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var, validate};
 
 use crate::door::All;
@@ -8,6 +10,52 @@ use crate::judge::{Decision, Judge, unsupported};
 use crate::method::Method;
 use crate::pass::all_equal;
 use crate::verdict::Verdict;
+
+/// Which buffers became which.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relation<'a> {
+    by_after: HashMap<Buffer, &'a BufferClaim>,
+    by_before: HashMap<Buffer, &'a BufferClaim>,
+}
+
+impl<'a> Relation<'a> {
+    pub(crate) fn new(evidence: &'a Evidence) -> Self {
+        Self {
+            by_after: evidence.buffers.iter().map(|claim| (claim.after.clone(), claim)).collect(),
+            by_before: evidence.buffers.iter().map(|claim| (claim.before.clone(), claim)).collect(),
+        }
+    }
+
+    /// What became of a buffer of the program before, if it became another one.
+    pub(crate) fn claim_of(&self, before: &Buffer) -> Option<&'a BufferClaim> {
+        self.by_before.get(before).copied()
+    }
+
+    /// Whether every buffer that an expression of the program after reads is the same buffer of the program before.
+    pub(crate) fn keeps(&self, after: &Expr) -> bool {
+        let mut kept = true;
+        after.walk(&mut |part| {
+            kept &= !matches!(part, Expr::Load { buffer, .. } if self.by_after.contains_key(buffer));
+        });
+        kept
+    }
+
+    /// The index in `after` that corresponds to an index in `before`; none if the buffers do not correspond.
+    pub(crate) fn image(&self, before: &Buffer, after: &Buffer, indices: &[Expr]) -> Option<Vec<Expr>> {
+        match self.by_after.get(after) {
+            Some(claim) if claim.before == *before && indices.len() == claim.map.vars().len() => {
+                Some(claim.map.apply(indices))
+            }
+            Some(_) => None,
+            None => (before == after).then(|| indices.to_vec()),
+        }
+    }
+
+    /// Whether one buffer became the other.
+    pub(crate) fn relates(&self, before: &Buffer, after: &Buffer) -> bool {
+        self.image(before, after, &vec![Expr::int(0); before.rank()]).is_some()
+    }
+}
 
 /// The first thing that is wrong with the programs and the claims as such; none if they can be followed.
 pub(crate) fn wrong(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<String> {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use std::convert::Infallible;
 
+use tilewright_ir::equal::same_operation;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, Evidence, Expr, ForKind, PadFill, PrimFunc, Stmt, StmtKind, TileRequest, Var,
@@ -23,7 +24,6 @@ use crate::claims::is_memory_of;
 use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report, unsupported};
 use crate::layout::order_and_tiles;
-use crate::lockstep::same_operation;
 use crate::map::MapClaim;
 use crate::method::Method;
 use crate::obligation::Obligation;

@@ -84,6 +84,41 @@ pub(crate) fn one_lane(stmt: &Stmt, lane: &Expr) -> Option<Stmt> {
     }
 }
 
+/// Conditions around a store with those in front that do not differ from lane to lane, as vectors have them: `if own and shared`
+/// is `if shared: if own`. None where they are in that order.
+pub(crate) fn shared_first(stmt: &Stmt, lane: &Var) -> Option<Stmt> {
+    let (mut shared, mut own, mut moved) = (Vec::new(), Vec::new(), false);
+    let mut inner = stmt.clone();
+    while let StmtKind::If { cond, then_body, else_body: None } = &inner.kind {
+        let (mut differing, mut common) = (Vec::new(), Vec::new());
+        for part in conjuncts(cond) {
+            let behind = !differing.is_empty() || !own.is_empty();
+            // What is read behind a condition may hold nothing where that one does not hold.
+            if part.vars().contains(lane) || (behind && part.reads_memory()) {
+                differing.push(part);
+            } else {
+                moved |= behind;
+                common.push(part);
+            }
+        }
+        moved |= !differing.is_empty() && !common.is_empty();
+        shared.extend(common.into_iter().reduce(Expr::and));
+        own.extend(differing.into_iter().reduce(Expr::and));
+        let [only] = plain(&[then_body]).try_into().ok()?;
+        inner = only;
+    }
+    let conditions = shared.into_iter().chain(own).rev();
+    moved.then(|| conditions.fold(inner, |body, cond| Stmt::guarded(cond, body)))
+}
+
+/// The parts of a conjunction.
+fn conjuncts(cond: &Expr) -> Vec<Expr> {
+    match cond {
+        Expr::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
+        _ => vec![cond.clone()],
+    }
+}
+
 /// The lane that an iteration became, counted from 0.
 pub(crate) fn lane_number(outer: &For) -> Expr {
     match outer.min.as_const_int() {

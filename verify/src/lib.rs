@@ -29,13 +29,15 @@
 //!
 //! **Obligations**: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `dividend` of the
 //! divisions that kernels write in C, `race` of iterations that run at once, `pass` of a program before and after a pass
-//! (walked by `lockstep`, its claims checked by `claims` and `fills`), `lowering` of a program and a definition,
+//! (walked by `lockstep` along a [`correspondence`](mod@correspondence) that `finder` guessed, its claims checked by `claims`
+//! and `fills`), `lowering` of a program and a definition,
 //! `definition` of a definition, `plan` of memory plans. [`judge`] has the entry points.
 
 pub mod access;
 pub mod certificate;
 mod claims;
 pub mod concrete;
+pub mod correspondence;
 mod definition;
 pub mod digits;
 mod dividend;
@@ -43,6 +45,7 @@ pub mod door;
 mod enumerate;
 mod execution;
 mod fills;
+mod finder;
 pub mod gf2;
 pub mod goal;
 mod iterations;
@@ -78,6 +81,7 @@ pub use layout::relayout::RelayoutClaim;
 pub use map::MapClaim;
 pub use method::Method;
 pub use obligation::Obligation;
+pub use pass::correspondence;
 pub use premise::Premise;
 pub use reason::{Reason, ReasonKind};
 pub use record::Proof;

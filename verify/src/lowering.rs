@@ -14,13 +14,15 @@ use tilewright_ir::{
 };
 
 use crate::access::{Base, at_point, describe};
+use crate::claims::Relation;
 use crate::concrete::tuple;
 use crate::door::inspected;
+use crate::finder;
 use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
-use crate::lockstep::{Goal, GoalKind, Lockstep, Relation};
+use crate::lockstep::{Goal, GoalKind, Lockstep};
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::pass::{equal, fit, guessed, holds, same_value};
+use crate::pass::{equal, fit, guessed_if, holds, same_value};
 use crate::path::{Path, Site, Step, sites};
 use crate::sample;
 use crate::verdict::{Counterexample, Verdict};
@@ -275,7 +277,9 @@ impl<'a> Lowering<'a> {
         if let Some(found) = differ(store, &expected, &read) {
             return (Verdict::Refuted(found), Method::Evaluation);
         }
-        let goals = Lockstep::compare(&expected, &read, store.path.clone(), &Relation::default());
+        let relation = Relation::default();
+        let along = finder::values(&expected, &read, store.path.clone(), &relation);
+        let goals = Lockstep::compare([&expected, &read], store.path.clone(), &relation, &along);
         for goal in &goals {
             decision = worse(decision, self.decide_value(goal));
         }
@@ -283,17 +287,17 @@ impl<'a> Lowering<'a> {
     }
 
     fn decide_value(&self, goal: &Goal) -> Decision {
-        match &goal.kind {
+        let decision = match &goal.kind {
             GoalKind::Equal(pairs) => equal(self.judge, &goal.path, pairs),
             GoalKind::Same(old, new) => same_value(self.judge, &goal.path, (old, new), &self.base),
-            GoalKind::Guess(kind) => guessed(self.decide_value(&goal.of_kind(kind))),
             GoalKind::Holds(cond) => holds(self.judge, &goal.path, cond),
             GoalKind::Fits(exprs) => fit(&goal.path, exprs, &self.base),
             GoalKind::Stuck(reason) => unknown(reason.clone()),
-            GoalKind::Store(_) | GoalKind::Missing | GoalKind::Unread(_) | GoalKind::Alone(_) => {
+            GoalKind::Stored(..) | GoalKind::Missing | GoalKind::Unread(_) | GoalKind::Alone(_) => {
                 unknown("no single value")
             }
-        }
+        };
+        guessed_if(goal.is_guess, decision)
     }
 
     /// The value that the definition says, with tensors read as such.

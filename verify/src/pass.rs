@@ -3,19 +3,22 @@
 use std::cell::Cell;
 
 use rayon::prelude::*;
+use tilewright_ir::equal::same_operation;
 use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc, Var};
 
 use crate::access::{Base, at_point, bindings_of, overflow};
-use crate::claims;
+use crate::claims::{self, Relation};
 use crate::concrete::tuple;
+use crate::correspondence::Correspondence;
 use crate::door::inspected;
 use crate::fills;
+use crate::finder;
 use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{
     Decision, Judge, Report, Side, decide, free_vars, on_the_way, suspected, unreached, unsupported, without_value,
 };
 use crate::lanes;
-use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, same_operation};
+use crate::lockstep::{Goal, GoalKind, Lockstep};
 use crate::map::{MapClaim, subterms};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -37,6 +40,20 @@ impl Judge {
     ///
     /// The program before is first held against itself; if that is not proved, nothing else is believed.
     pub fn check_pass(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
+        // The other ways to compare two programs do not walk along a correspondence.
+        let is_walked = evidence.reordering.is_none() && !evidence.only_results;
+        let along = is_walked.then(|| correspondence(before, after, evidence)).unwrap_or_default();
+        self.check_pass_along(before, after, evidence, &along)
+    }
+
+    /// [`Judge::check_pass`] along a correspondence that the caller gives. It is a claim: a wrong one proves nothing.
+    pub fn check_pass_along(
+        &self,
+        before: &PrimFunc,
+        after: &PrimFunc,
+        evidence: &Evidence,
+        along: &Correspondence,
+    ) -> Vec<Report> {
         if let Some(reason) = claims::wrong(before, after, evidence) {
             return vec![Self::report(Obligation::Simulation, "claims of the pass", || unsupported(reason))];
         }
@@ -73,7 +90,6 @@ impl Judge {
         reports.extend(fills::requested(self, before, after, evidence));
         reports.extend(texture::requested(self, before, after, evidence));
         reports.extend(self.check_fills(before, &unfilled, evidence));
-        let relation = Relation::new(evidence);
         let mut buffers = before.buffers();
         buffers.extend(after.buffers());
         let base = Base::new(self, before, &buffers);
@@ -82,7 +98,7 @@ impl Judge {
         } else if let Some(claim) = &evidence.reordering {
             reports.extend(self.check_reordering((before, &unfilled), evidence, claim, &base));
         } else {
-            let goals = Lockstep::run(before, &unfilled, &relation);
+            let goals = Lockstep::run(before, &unfilled, &Relation::new(evidence), along);
             reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
         }
         reports.extend(self.check_program_on(Side::After, after));
@@ -92,8 +108,8 @@ impl Judge {
     /// A program against itself: none if that is proved.
     fn against_itself(&self, func: &PrimFunc) -> Option<Report> {
         let evidence = Evidence::default();
-        let relation = Relation::new(&evidence);
-        let goals = Lockstep::run(func, func, &relation);
+        let along = correspondence(func, func, &evidence);
+        let goals = Lockstep::run(func, func, &Relation::new(&evidence), &along);
         let base = Base::new(self, func, &func.buffers());
         let wrong = goals.iter().find_map(|goal| match decide_goal(self, &evidence, &base, goal) {
             (Verdict::Proved(_) | Verdict::Vacuous(_), _) => None,
@@ -127,8 +143,8 @@ impl Judge {
         let report = Self::report(group[0].obligation, group[0].subject.clone(), || {
             let mut worst: Decision = (inspected(), Method::SameText);
             // A whole store evaluated shows more than one index of it.
-            let ordered = group.iter().filter(|goal| matches!(goal.kind, GoalKind::Store(_)));
-            let rest = group.iter().filter(|goal| !matches!(goal.kind, GoalKind::Store(_)));
+            let ordered = group.iter().filter(|goal| matches!(goal.kind, GoalKind::Stored(..)));
+            let rest = group.iter().filter(|goal| !matches!(goal.kind, GoalKind::Stored(..)));
             for goal in ordered.chain(rest) {
                 let decision = decide_goal(self, evidence, base, goal);
                 let both_proved = decision.0.is_proved() && worst.0.is_proved();
@@ -157,6 +173,15 @@ impl Judge {
         }
         reports
     }
+}
+
+/// Finds how the parts of two programs correspond, for [`Judge::check_pass_along`]. It speaks of the program after without the
+/// loops that fill padding. Nothing that is found is believed.
+pub fn correspondence(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Correspondence {
+    let well_formed = claims::wrong(before, after, evidence).is_none();
+    let unfilled = fills::without(after, evidence).ok().filter(|_| well_formed);
+    let found = unfilled.map(|unfilled| finder::functions(before, &unfilled, &Relation::new(evidence)));
+    found.unwrap_or_default()
 }
 
 /// The claim speaks of the buffers that it names.
@@ -340,24 +365,24 @@ fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)>
 }
 
 pub(crate) fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal) -> Decision {
-    match &goal.kind {
+    let decision = match &goal.kind {
         GoalKind::Equal(pairs) => equal(judge, &goal.path, pairs),
         GoalKind::Same(old, new) => same_value(judge, &goal.path, (old, new), base),
-        GoalKind::Guess(kind) => guessed(decide_goal(judge, evidence, base, &goal.of_kind(kind))),
         GoalKind::Holds(cond) => holds(judge, &goal.path, cond),
         GoalKind::Fits(exprs) => fit(&goal.path, exprs, base),
-        GoalKind::Store(pair) => stores(&goal.path, pair, evidence),
+        GoalKind::Stored(old, new) => stores(&goal.path, (old, new), evidence),
         GoalKind::Stuck(reason) => (Verdict::Unknown(Reason::unsupported(reason.clone())), Method::Lockstep),
         GoalKind::Missing => missing(judge, &goal.path),
         GoalKind::Unread(unread) => unread.decide(judge),
         GoalKind::Alone(gathered) => lanes::alone(judge, &goal.path, gathered),
-    }
+    };
+    guessed_if(goal.is_guess, decision)
 }
 
 /// Parts that correspond by a guess and are equal make a whole that is equal; those that are not say nothing of it.
-pub(crate) fn guessed(decision: Decision) -> Decision {
+pub(crate) fn guessed_if(is_guess: bool, decision: Decision) -> Decision {
     match decision {
-        (Verdict::Refuted(_), method) => {
+        (Verdict::Refuted(_), method) if is_guess => {
             (Verdict::Unknown(Reason::undecided("a part is computed in another way")), method)
         }
         decision => decision,
@@ -520,15 +545,15 @@ fn proved(
 
 /// Evaluates both stores on memory that nobody wrote: corresponding elements have the same made-up value. Finding no
 /// difference proves nothing: the other goals do.
-fn stores(path: &Path, pair: &StorePair, evidence: &Evidence) -> Decision {
+fn stores(path: &Path, (before, after): (&Expr, &Expr), evidence: &Evidence) -> Decision {
     for bindings in path.samples(TRIED / 2) {
         let place_before = |buffer: &Buffer, index: &[i128]| moved_place(evidence, buffer, index, &bindings);
         let place_after = |buffer: &Buffer, index: &[i128]| Some(format!("{buffer:?}{}", tuple(index)));
-        let old = sample::lanes(&pair.before.1, &bindings, &place_before);
-        let new = sample::lanes(&pair.after.1, &bindings, &place_after);
+        let old = sample::lanes(before, &bindings, &place_before);
+        let new = sample::lanes(after, &bindings, &place_after);
         let (Some(old), Some(new)) = (old, new) else { continue };
         if old.len() != new.len() || old.iter().zip(&new).any(|(x, y)| !x.same(*y)) {
-            let text = format!("the value `{}` became `{}`, which is another one", pair.before.1, pair.after.1);
+            let text = format!("the value `{before}` became `{after}`, which is another one");
             return (Verdict::Refuted(at_point(path, &bindings, text)), Method::Evaluation);
         }
     }

@@ -45,7 +45,7 @@ use crate::term::{Assignment, Symbol, Term, Value};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-pub(crate) use overflow::{assume_addressable, fits, is_operation, subterms};
+pub(crate) use overflow::{assume_addressable, fits, has_operation, is_operation, subterms};
 pub(crate) use twice::BUDGET as SECOND_BUDGET;
 
 /// Number of points of a large constant shape that are tried before Z3 is asked.

@@ -240,6 +240,13 @@ pub(crate) fn is_operation(expr: &Expr) -> bool {
     computes && ty.is_scalar() && ty.scalar.is_integer()
 }
 
+/// Whether an expression computes anything that may leave its type.
+pub(crate) fn has_operation(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= is_operation(part));
+    found
+}
+
 /// Appends the scalar integer operations in an expression to `found`, innermost first, each once.
 pub(crate) fn subterms<'e>(expr: &'e Expr, found: &mut Vec<&'e Expr>) {
     for child in expr.children() {

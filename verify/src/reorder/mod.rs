@@ -31,6 +31,7 @@ pub use statement::{Program, Statement, program};
 
 use crate::access::Base;
 use crate::door::All;
+use crate::finder;
 use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
 use crate::lanes::renamed;
 use crate::lockstep::{Lockstep, Relation};
@@ -336,7 +337,8 @@ impl Reordered<'_> {
         }
         let pairs: Vec<(Expr, Expr)> = image.into_iter().zip(after.indices.iter().cloned()).collect();
         let value = moved.forward.apply(&before.value);
-        let goals = Lockstep::compare(&value, &after.value, after.path.clone(), relation);
+        let along = finder::values(&value, &after.value, after.path.clone(), relation);
+        let goals = Lockstep::compare([&value, &after.value], after.path.clone(), relation, &along);
         let goals = goals.iter().map(|goal| decide_goal(self.judge, self.evidence, self.base, goal));
         worst([equal(self.judge, &after.path, &pairs)].into_iter().chain(goals))
     }
