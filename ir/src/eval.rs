@@ -89,6 +89,9 @@ impl Expr {
                 let (low, high) = ty.scalar.integer_range().unwrap_or((0, 0));
                 if (low..=high).contains(&exact) { Ok(exact) } else { Err(overflow()) }
             }
+            Self::Cast(ty, value) if ty.scalar == ScalarType::Bool && value.dtype().is_scalar() => {
+                Ok((value.eval_index(bindings)? != 0).into())
+            }
             Self::Cast(..)
             | Self::Float { .. }
             | Self::Call(..)

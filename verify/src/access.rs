@@ -424,8 +424,10 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
         StmtKind::For(inner) => {
             add(&inner.min, &site.path);
             add(&inner.extent, &site.path);
-            if let Some(last) = last_iteration(inner) {
-                add(&last, &site.path);
+            if let (Some(last), Some(zero)) = (last_iteration(inner), Expr::int_of(0, inner.extent.dtype().scalar)) {
+                let mut any = site.path.clone();
+                any.steps.push(Step::Guard(zero.lt(inner.extent.clone()), true));
+                add(&last, &any);
             }
         }
         StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => {
@@ -439,7 +441,7 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
     found
 }
 
-/// The last value of a loop variable, in its type, where that is not the extent less 1 of the same type.
+/// The last value of a loop variable, which has one if there is any iteration, in its type, where that is not the extent less 1 of the same type.
 fn last_iteration(inner: &For) -> Option<Expr> {
     let ty = inner.var.dtype();
     if inner.min.as_const_int() == Some(0) && inner.extent.dtype() == ty {

@@ -42,7 +42,7 @@ impl Judge {
     pub fn check_pass(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
         // The other ways to compare two programs do not walk along a correspondence.
         let is_walked = evidence.reordering.is_none() && !evidence.only_results;
-        let along = is_walked.then(|| correspondence(before, after, evidence)).unwrap_or_default();
+        let along = if is_walked { correspondence(before, after, evidence) } else { Correspondence::default() };
         self.check_pass_along(before, after, evidence, &along)
     }
 

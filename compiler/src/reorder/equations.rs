@@ -10,6 +10,8 @@ pub(super) struct Equations {
     pub(super) pairs: Vec<(Expr, Expr)>,
     /// Parts of the values that have the same form.
     pub(super) score: usize,
+    /// Parts that have not.
+    n_different: usize,
 }
 
 /// The equations of two stores; `None` if they write different buffers.
@@ -34,7 +36,8 @@ impl Equations {
     fn values(&mut self, old: &Expr, new: &Expr, evidence: &Evidence) {
         match (old, new) {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
-                self.access((x, i), (y, j), evidence);
+                let is_same = self.access((x, i), (y, j), evidence).is_some();
+                self.n_different += usize::from(!is_same);
             }
             (Expr::Binary(op, a, b), Expr::Binary(other, c, d)) if op == other => {
                 let tried = |pairs: [(&Expr, &Expr); 2]| {
@@ -44,11 +47,15 @@ impl Equations {
                     }
                     found
                 };
-                let (straight, crossed) = (tried([(a, c), (b, d)]), tried([(a, d), (b, c)]));
                 let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
-                let best = if commutes && crossed.score > straight.score { crossed } else { straight };
+                let mut best = tried([(a, c), (b, d)]);
+                if commutes && best.n_different > 0 {
+                    let crossed = tried([(a, d), (b, c)]);
+                    best = if crossed.score > best.score { crossed } else { best };
+                }
                 self.pairs.extend(best.pairs);
                 self.score += best.score + 1;
+                self.n_different += best.n_different;
             }
             _ if old.dtype().is_scalar() && is_index(old) && is_index(new) => {
                 self.pairs.push((old.clone(), new.clone()));
@@ -61,7 +68,7 @@ impl Equations {
                 }
                 self.score += 1;
             }
-            _ => {}
+            _ => self.n_different += 1,
         }
     }
 }

@@ -302,6 +302,9 @@ impl<'t> Machine<'t> {
                         _ => self.terms.where_it(value, *cond, true),
                     };
                 }
+                if self.terms.is_undefined(value) {
+                    return Err(format!("`{expr}` may never have been written"));
+                }
                 Ok(value)
             }
         }

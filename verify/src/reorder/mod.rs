@@ -30,11 +30,12 @@ use tilewright_ir::{
 pub use statement::{Program, Statement, program};
 
 use crate::access::Base;
+use crate::claims::Relation;
 use crate::door::All;
 use crate::finder;
 use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
 use crate::lanes::renamed;
-use crate::lockstep::{Lockstep, Relation};
+use crate::lockstep::{Goal, Lockstep};
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::pass::{decide_goal, equal, fit, holds};
@@ -335,10 +336,16 @@ impl Reordered<'_> {
         if before.buffer.dtype != after.buffer.dtype || image.len() != after.indices.len() {
             return unsupported(format!("`{}` and `{}` differ in type or rank", before.buffer, after.buffer));
         }
-        let pairs: Vec<(Expr, Expr)> = image.into_iter().zip(after.indices.iter().cloned()).collect();
-        let value = moved.forward.apply(&before.value);
-        let along = finder::values(&value, &after.value, after.path.clone(), relation);
-        let goals = Lockstep::compare([&value, &after.value], after.path.clone(), relation, &along);
+        let mut pairs: Vec<(Expr, Expr)> = image.into_iter().zip(after.indices.iter().cloned()).collect();
+        let is_loaded = |(old, new): &(Expr, Expr)| old.reads_memory() || new.reads_memory();
+        // What is loaded for an index has to be loaded before, too.
+        let mut values: Vec<(Expr, Expr)> = pairs.extract_if(.., |pair| is_loaded(pair)).collect();
+        values.push((moved.forward.apply(&before.value), after.value.clone()));
+        let goals = values.iter().flat_map(|(old, new)| {
+            let along = finder::values(old, new, after.path.clone(), relation);
+            Lockstep::compare([old, new], after.path.clone(), relation, &along)
+        });
+        let goals: Vec<Goal> = goals.collect();
         let goals = goals.iter().map(|goal| decide_goal(self.judge, self.evidence, self.base, goal));
         worst([equal(self.judge, &after.path, &pairs)].into_iter().chain(goals))
     }

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Buffer, Expr, For, PrimFunc, Span, Stmt, StmtKind, Traps, Var};
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, PrimFunc, Span, Stmt, StmtKind, Traps, Var};
 
 use crate::access::describe;
 use crate::path::{Path, Step};
@@ -22,6 +22,9 @@ use crate::steps::Steps;
 
 /// Stores that one program may have: there are goals for each pair of them.
 const MOST: usize = 400;
+
+/// Operations that the value of a name may have.
+const MOST_NODES: usize = 2000;
 
 /// A store, and the loops and conditions around it.
 #[derive(Clone, Debug)]
@@ -161,8 +164,11 @@ impl Walk {
             }
             StmtKind::Let { var, value, body } => {
                 let value = self.values.apply(value);
-                if value.reads_memory() && !stays(&value, body) {
-                    return Err(format!("`{var}` is loaded, and memory is written before it is used"));
+                if value.reads_memory() && !(stays(&value, body) && is_needed(var, body)) {
+                    return Err(format!("`{var}` is loaded, and not used at once, in any case and by one store alone"));
+                }
+                if !is_small(&value) {
+                    return Err(format!("the value of `{var}` has more than {MOST_NODES} operations"));
                 }
                 self.values.insert(var, value);
                 self.stmt(body)
@@ -219,6 +225,42 @@ impl Walk {
 /// What decides whether a store runs depends on parameters and loop variables alone.
 fn known(expr: &Expr) -> Result<(), String> {
     if expr.reads_memory() { Err(format!("`{expr}` reads memory, and decides what runs")) } else { Ok(()) }
+}
+
+/// Whether a name is used in any case: not under a condition. The load of its value is then made where the name is used, and is
+/// compared there; a load that nobody needs would be lost, and memory that was never written has no value.
+fn is_needed(var: &Var, body: &Stmt) -> bool {
+    match &body.kind {
+        StmtKind::Store { indices, value, .. } => indices.iter().chain([value]).any(|expr| is_evaluated(var, expr)),
+        StmtKind::Let { var: other, value, body } => {
+            is_needed(var, body) || (is_evaluated(var, value) && is_needed(other, body))
+        }
+        StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => is_needed(var, body),
+        StmtKind::Seq(stmts) => stmts.iter().any(|stmt| is_needed(var, stmt)),
+        StmtKind::For(_)
+        | StmtKind::If { .. }
+        | StmtKind::Allocate { .. }
+        | StmtKind::Evaluate(_)
+        | StmtKind::Assert { .. } => false,
+    }
+}
+
+/// Whether the value of a variable is asked for whenever an expression is evaluated.
+fn is_evaluated(var: &Var, expr: &Expr) -> bool {
+    match expr {
+        Expr::Var(other) => other == var,
+        Expr::IfThenElse(cond, ..) => is_evaluated(var, cond),
+        Expr::Binary(BinaryOp::And | BinaryOp::Or, first, _) => is_evaluated(var, first),
+        _ => expr.children().any(|child| is_evaluated(var, child)),
+    }
+}
+
+/// Whether an expression has few operations. Names that stand for values with names make values that are large.
+fn is_small(expr: &Expr) -> bool {
+    fn left(expr: &Expr, budget: usize) -> Option<usize> {
+        expr.children().try_fold(budget.checked_sub(1)?, |budget, child| left(child, budget))
+    }
+    left(expr, MOST_NODES).is_some()
 }
 
 /// Whether a loaded value is what memory holds wherever the body uses it, and it has a value in any case: the only store comes
