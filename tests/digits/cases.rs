@@ -148,6 +148,14 @@ pub(crate) fn all() -> Vec<Case> {
             .inverse("lambda p: [p//C, p%C, 0]")
             .done(),
         new("lambda i, j: [j*7 + i]", "7,W", "7*W").inverse("lambda p: [p%7, p//7, 0]").done(),
+        // The digits of `c` lie apart, and the last block is not full: the largest sum is not that of the largest digits.
+        new("lambda h, c: [(c//4*37 + h)*4 + c%4]", "37,1021", "37885")
+            .inverse("lambda p: [p//4%37, p//148*4 + p%4, if_then_else(p//148*4 + p%4 >= 1021, 1, 0)]")
+            .done(),
+        // `(C+10)//11` is bounded by `C` only after a multiplication by 11.
+        new("lambda n, h, c: [((n*((C+10)//11) + c//11)*157 + h)*11 + c%11]", "N,157,C", "N*((C+10)//11)*1727")
+            .padded(&[0])
+            .done(),
     ]
 }
 
@@ -167,6 +175,10 @@ pub(crate) fn broken() -> Vec<(&'static str, Case)> {
         ("bounds", read("lambda i: [i//4, i%4]", "4097", "1024,4")),
         ("bounds", read("lambda i: [i//4, i%4 + 1]", "4096", "1024,4")),
         ("bounds", read("lambda i: [i - 1]", "4096", "4096")),
+        ("bounds", read("lambda h, c: [(c//4*37 + h)*4 + c%4]", "37,1021", "37884")),
+        ("bounds", read("lambda h, c: [(c//4*37 + h)*4 + c%4]", "37,1022", "37885")),
+        ("bounds", read("lambda i: [i//4*3 + i%4]", "1022", "766")),
+        ("overflow", read("lambda i, j: [(i*((J+10)//11)*11 + j)//11]", "I,J", "I*((J+10)//11) + 1")),
         ("tight", read("lambda i: [i//4, i%4]", "4096", "1025,4")),
         ("overflow", read("lambda i, j: [i*100000 + j]", "100000,100000", "10000000000")),
         ("injective", read(&swapped, "N,H,W,C", &size)),

@@ -23,7 +23,7 @@ pub(crate) fn case(seed: u64) -> Case {
         let var = ["i", "j"][source.below(2)];
         let other = if var == "i" { "j" } else { "i" };
         let (a, b) = ([2, 3, 4, 8][source.below(4)], [2, 4, 6, 12][source.below(4)]);
-        outputs.push(match source.below(9) {
+        outputs.push(match source.below(11) {
             0 => var.to_owned(),
             1 => format!("{var}//{a}"),
             2 => format!("{var}%{a}"),
@@ -32,6 +32,11 @@ pub(crate) fn case(seed: u64) -> Case {
             5 => format!("({var}*{} + {other})//{a}", extents[usize::from(other == "j")]),
             6 => format!("({var}*{} + {other})%{b}", extents[usize::from(other == "j")]),
             7 => format!("({} - {var})//{a}", extents[usize::from(var == "j")] - 1),
+            // Two digits of one index with the other one between them.
+            8 | 9 => {
+                let inside = extents[usize::from(other == "j")];
+                format!("({var}//{a}*{} + {other})*{a} + {var}%{a}", inside + source.below(2))
+            }
             _ => format!("{var}//{a}*{} + {other}%{b}", source.below(14) + 1),
         });
     }

@@ -46,8 +46,9 @@ pub(super) struct Atoms {
     symbols: Vec<(Var, Poly)>,
     /// Variables that are no extents.
     scalars: Vec<Var>,
-    /// Polynomials that are assumed not to be negative.
-    facts: Vec<Poly>,
+    /// Polynomials that are never negative, by the assumptions and the definition of each quotient: in the amounts by which
+    /// atoms exceed their bounds, and as they are.
+    facts: Vec<(Poly, Poly)>,
 }
 
 /// A polynomial that is never negative, and the facts from which that follows.
@@ -55,8 +56,22 @@ pub(super) struct Atoms {
 pub struct NonNegative {
     /// The polynomial.
     pub(super) poly: Poly,
-    /// The facts, each with the monomial that it is multiplied by (in the amounts by which atoms exceed their bounds).
-    pub(super) used: Vec<(Poly, Monomial<u32>)>,
+    /// The facts, in the order in which multiples of them are subtracted.
+    used: Vec<Used>,
+}
+
+/// The step from a polynomial `p` to `scale * p + (scale - 1) - times * factor * fact`. If the result is not negative, `p` is
+/// not, since it is an integer.
+#[derive(Clone, Debug)]
+struct Used {
+    /// What the polynomial is multiplied by, at least 1.
+    scale: i128,
+    /// A polynomial that is never negative.
+    fact: Poly,
+    /// The number of times that the fact is subtracted, at least 0.
+    times: i128,
+    /// A product of amounts by which atoms exceed their bounds.
+    factor: Monomial<u32>,
 }
 
 impl Atoms {
@@ -98,10 +113,10 @@ impl Atoms {
             let Some((var, low, high)) = bounds_of(assumption) else { continue };
             let poly = self.symbol(var)?;
             if let Some(low) = low {
-                self.facts.push(poly.plus_const(low.checked_neg()?)?);
+                self.fact(poly.plus_const(low.checked_neg()?)?)?;
             }
             if let Some(high) = high {
-                self.facts.push(Poly::constant(high).minus(&poly)?);
+                self.fact(Poly::constant(high).minus(&poly)?)?;
             }
         }
         Some(())
@@ -142,7 +157,7 @@ impl Atoms {
                 return quotient.plus_const(shift).ok_or(TOO_LARGE);
             }
         }
-        let atom = self.quotient_atom(rest, den.clone(), found)?;
+        let atom = self.quotient_atom(&rest, den, found)?;
         quotient.plus(&atom).ok_or(TOO_LARGE)
     }
 
@@ -150,13 +165,13 @@ impl Atoms {
     ///
     /// # Errors
     /// The dividend is not shown to be non-negative, so that no lower bound of the quotient is known.
-    fn quotient_atom(&mut self, num: Poly, den: Poly, found: &mut Vec<Instance>) -> Result<Poly, Rejected> {
-        let same = |kind: &Kind| matches!(kind, Kind::Floor { num: a, den: b } if *a == num && *b == den);
+    fn quotient_atom(&mut self, num: &Poly, den: &Poly, found: &mut Vec<Instance>) -> Result<Poly, Rejected> {
+        let same = |kind: &Kind| matches!(kind, Kind::Floor { num: a, den: b } if a == num && b == den);
         if let Some(position) = self.kinds.iter().position(same) {
             return u32::try_from(position).map(Poly::atom).map_err(|_| TOO_LARGE);
         }
-        self.show(&num, found)?;
-        let least = self.shifted(&num).ok_or(TOO_LARGE)?.constant_term();
+        self.show(num, found)?;
+        let least = self.shifted(num).ok_or(TOO_LARGE)?.constant_term();
         // The least dividend divided by the divisor bounds the quotient from below. For a symbolic divisor, or if the
         // bound cannot be shown, 0 is a bound that always holds.
         let mut low = den.as_const().map_or(0, |den| least.div_euclid(den)).max(0);
@@ -166,7 +181,22 @@ impl Atoms {
         }
         found.push(Instance::Lemma(Lemma::Euclid));
         found.push(Instance::Lemma(Lemma::DivNonNegative));
-        self.add(Kind::Floor { num, den }, low).ok_or(TOO_LARGE)
+        self.quotient(num, den, low).ok_or(TOO_LARGE)
+    }
+
+    /// A new atom for a quotient, and what its definition says: `0 <= num - den * atom <= den - 1`.
+    fn quotient(&mut self, num: &Poly, den: &Poly, low: i128) -> Option<Poly> {
+        let atom = self.add(Kind::Floor { num: num.clone(), den: den.clone() }, low)?;
+        let rest = num.minus(&den.times(&atom)?)?;
+        self.fact(rest.clone())?;
+        self.fact(den.plus_const(-1)?.minus(&rest)?)?;
+        Some(atom)
+    }
+
+    /// Records a polynomial that is never negative.
+    fn fact(&mut self, poly: Poly) -> Option<()> {
+        self.facts.push((self.shifted(&poly)?, poly));
+        Some(())
     }
 
     /// The lower bound of each atom.
@@ -188,11 +218,8 @@ impl Atoms {
         if negative(&shifted).is_none() {
             return Some(NonNegative { poly: poly.clone(), used: Vec::new() });
         }
-        let facts = self.all_facts()?;
-        let shifted_facts = facts.iter().map(|fact| self.shifted(fact)).collect::<Option<Vec<_>>>()?;
         let (mut used, mut trials) = (Vec::new(), MAX_TRIALS);
-        search(&shifted, &shifted_facts, &mut used, MAX_FACTS, &mut trials)?;
-        let used = used.into_iter().map(|(position, factor)| (facts[position].clone(), factor)).collect();
+        search(&shifted, &self.facts, &mut used, MAX_FACTS, &mut trials)?;
         Some(NonNegative { poly: poly.clone(), used })
     }
 
@@ -204,31 +231,32 @@ impl Atoms {
         }
         Ok(())
     }
-
-    /// The known facts, as polynomials that are never negative: the assumptions and the definition of each quotient.
-    fn all_facts(&self) -> Option<Vec<Poly>> {
-        let mut facts = self.facts.clone();
-        for (position, kind) in self.kinds.iter().enumerate() {
-            let Kind::Floor { num, den } = kind else { continue };
-            let whole = den.times(&Poly::atom(u32::try_from(position).ok()?))?;
-            let rest = num.minus(&whole)?;
-            facts.push(rest.clone());
-            facts.push(den.plus_const(-1)?.minus(&rest)?);
-        }
-        Some(facts)
-    }
 }
 
 impl NonNegative {
     /// Whether the polynomial, less the multiples of the facts, has no negative coefficient when it is written in the amounts
     /// by which the atoms exceed their lower bounds. Then it is a sum of products of numbers that are not negative.
     pub(super) fn is_sum_of_products(&self, lows: &[i128]) -> bool {
-        let rest = self.used.iter().try_fold(shifted(&self.poly, lows), |rest, (fact, factor)| {
-            let factor =
-                factor.iter().try_fold(Poly::constant(1), |product, &atom| product.times(&Poly::atom(atom)))?;
-            Some(rest.and_then(|rest| rest.minus(&shifted(fact, lows)?.times(&factor)?)))
-        });
-        rest.flatten().is_some_and(|rest| negative(&rest).is_none())
+        let start = shifted(&self.poly, lows);
+        let rest = start.and_then(|poly| self.used.iter().try_fold(poly, |poly, used| used.subtracted(&poly, lows)));
+        rest.is_some_and(|rest| negative(&rest).is_none())
+    }
+
+    /// Whether the polynomial is multiplied by a number.
+    pub(super) fn is_scaled(&self) -> bool {
+        self.used.iter().any(|used| used.scale != 1)
+    }
+}
+
+impl Used {
+    /// The polynomial after the step, in the amounts by which the atoms exceed their lower bounds; `None` if the step is not
+    /// valid or a number leaves `i128`.
+    fn subtracted(&self, poly: &Poly, lows: &[i128]) -> Option<Poly> {
+        if self.scale < 1 || self.times < 0 {
+            return None;
+        }
+        let fact = shifted(&self.fact, lows)?.times_term(&self.factor, self.times)?;
+        poly.scaled(self.scale)?.plus_const(self.scale - 1)?.minus(&fact)
     }
 }
 
@@ -253,27 +281,20 @@ fn negative(poly: &Poly) -> Option<(&[u32], i128)> {
     poly.terms().rfind(|(_, value)| *value < 0)
 }
 
-/// Subtracts multiples of facts from `poly` until no coefficient is negative, with at most `left` facts. `used` receives
-/// the facts and the monomials that they are multiplied by.
-fn search(
-    poly: &Poly,
-    facts: &[Poly],
-    used: &mut Vec<(usize, Monomial<u32>)>,
-    left: usize,
-    trials: &mut usize,
-) -> Option<()> {
+/// Subtracts multiples of facts from `poly` until no coefficient is negative, with at most `left` facts. The facts are given
+/// in the amounts by which atoms exceed their bounds, and as they are. `used` receives the steps.
+fn search(poly: &Poly, facts: &[(Poly, Poly)], used: &mut Vec<Used>, left: usize, trials: &mut usize) -> Option<()> {
     let Some((mono, value)) = negative(poly) else { return Some(()) };
     let left = left.checked_sub(1)?;
-    for (position, fact) in facts.iter().enumerate() {
-        for (part, weight) in fact.terms().filter(|(_, weight)| *weight < 0) {
+    for (shifted, fact) in facts {
+        for (part, weight) in shifted.terms().filter(|(_, weight)| *weight < 0) {
             let Some(factor) = without(mono, part) else { continue };
             *trials = trials.checked_sub(1)?;
-            // `scale * poly + (scale - 1)` is not negative only if `poly` is not.
             let common = gcd(value.unsigned_abs(), weight.unsigned_abs());
             let scale = i128::try_from(weight.unsigned_abs() / common).ok()?;
             let times = i128::try_from(value.unsigned_abs() / common).ok()?;
-            let rest = poly.scaled(scale)?.plus_const(scale - 1)?.minus(&fact.times_term(&factor, times)?)?;
-            used.push((position, factor));
+            let rest = poly.scaled(scale)?.plus_const(scale - 1)?.minus(&shifted.times_term(&factor, times)?)?;
+            used.push(Used { scale, fact: fact.clone(), times, factor });
             if search(&rest, facts, used, left, trials).is_some() {
                 return Some(());
             }
@@ -355,4 +376,32 @@ fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
         | BinaryOp::Shl
         | BinaryOp::Shr => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether `poly` is shown not to be negative, for atoms that are at least 0.
+    fn shown(poly: &Poly, scale: i128, fact: &Poly, times: i128) -> bool {
+        let used = vec![Used { scale, fact: fact.clone(), times, factor: Monomial::default() }];
+        NonNegative { poly: poly.clone(), used }.is_sum_of_products(&[0, 0])
+    }
+
+    #[test]
+    fn a_polynomial_is_scaled_only_by_positive_numbers_and_facts_are_only_subtracted() {
+        let [x, y] = [0, 1].map(Poly::atom);
+        let difference = |a: i128, b: i128| x.scaled(a).unwrap().minus(&y.scaled(b).unwrap()).unwrap();
+        // From 2x >= 3y follows x >= y.
+        assert!(shown(&difference(1, 1), 3, &difference(2, 3), 1));
+        assert!(!shown(&difference(1, 1), 1, &difference(2, 3), 1));
+        assert!(!shown(&difference(1, 2), 3, &difference(2, 3), 1));
+        // A fact that is added is worth nothing, nor is a negative multiple of the polynomial.
+        assert!(!shown(&difference(1, 1), 3, &difference(-2, -3), -1));
+        assert!(!shown(&difference(-1, 0).plus_const(-5).unwrap(), -1, &Poly::default(), 0));
+        // From 2x >= 1 follows x >= 1, and not x >= 2.
+        let fact = difference(2, 0).plus_const(-1).unwrap();
+        assert!(shown(&x.plus_const(-1).unwrap(), 2, &fact, 1));
+        assert!(!shown(&x.plus_const(-2).unwrap(), 2, &fact, 1));
+    }
 }

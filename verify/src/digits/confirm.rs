@@ -4,7 +4,8 @@
 //! from Monotone. It is stated with variables for these products and their bounds, so there is one theorem for each pattern
 //! of signs, and a map only instantiates it: the sums of the bounds are numbers that are compared here, or polynomials. A
 //! polynomial is not negative if it is a sum of products of numbers that are not negative, the amounts by which its symbols
-//! exceed their least values; sums and products of such numbers are one lemma.
+//! exceed their least values; sums and products of such numbers are one lemma. If a multiple of a polynomial is such a sum,
+//! another lemma leads back to the polynomial.
 //!
 //! ```text
 //! window                        0 <= t0 <= u0, o >= 0, o + u0 < b     implies  0 <= o + t0 < b
@@ -15,7 +16,7 @@
 //! This is the only step that a verdict of this tier believes besides the rules in `eval`: if Z3 does not prove an
 //! instance, the tier decides nothing and the next one is asked.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::atoms::NonNegative;
@@ -28,22 +29,31 @@ use crate::obligation::Obligation;
 use crate::solver::{Budget, Outcome, Solver};
 use crate::term::{Prop, Term};
 
+/// What confirms some instances.
+#[derive(Debug)]
+pub(super) struct Confirmation {
+    /// The steps of the proofs, if the judge records them.
+    pub(super) steps: Vec<Step>,
+    /// Whether Z3 was needed.
+    pub(super) by_solver: bool,
+}
+
 /// The proofs of the instances of all obligations; `None` if one is not proved.
-pub(super) fn all_instances(judge: &Judge, checked: &Checked) -> Option<Vec<Step>> {
+pub(super) fn all_instances(judge: &Judge, checked: &Checked) -> Option<Confirmation> {
     answers(judge, checked, &checked.instances().collect::<Vec<_>>())
 }
 
 /// The proofs of the instances that one obligation rests on; `None` if one is not proved.
-pub(super) fn own_instances(judge: &Judge, checked: &Checked, obligation: Obligation) -> Option<Vec<Step>> {
+pub(super) fn own_instances(judge: &Judge, checked: &Checked, obligation: Obligation) -> Option<Confirmation> {
     let own: Vec<&Instance> = checked.base.iter().chain(checked.own_instances(obligation).ok()?).collect();
     answers(judge, checked, &own)
 }
 
 /// The proofs of some instances; `None` if one is not proved.
-fn answers(judge: &Judge, checked: &Checked, instances: &[&Instance]) -> Option<Vec<Step>> {
+fn answers(judge: &Judge, checked: &Checked, instances: &[&Instance]) -> Option<Confirmation> {
     let mut questions = Questions::new(judge, checked);
     questions.ask(judge, instances)?;
-    Some(questions.steps)
+    Some(questions.confirmation)
 }
 
 /// What windows have in common that are instances of one theorem: which weights are negative, and whether there is an upper
@@ -55,9 +65,9 @@ type Pattern = (Vec<bool>, bool);
 pub(crate) struct Windows(Arc<Mutex<HashMap<Pattern, Step>>>);
 
 impl Windows {
-    /// The step that proves the theorem of a pattern.
-    fn get(&self, pattern: &Pattern) -> Option<Step> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(pattern).cloned()
+    /// Passes the step that proves the theorem of a pattern to `look`; `None` if the theorem was not proved yet.
+    fn with<T>(&self, pattern: &Pattern, look: impl FnOnce(&Step) -> T) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(pattern).map(look)
     }
 
     /// Keeps the proof of a theorem.
@@ -66,14 +76,16 @@ impl Windows {
     }
 }
 
-/// The questions about one certificate: a solver with a small budget, and the steps of the proof.
+/// The questions about one certificate: a solver with a small budget, and what the answers amount to.
 struct Questions<'c> {
     /// The judge's solver, limited to a tenth of its budget and 2 seconds a question: later tiers are still to come.
     solver: Solver,
     /// Least value of each atom of the polynomials.
     lows: &'c [i128],
-    /// The answers so far, as steps of a proof.
-    steps: Vec<Step>,
+    /// Whether the steps of proofs are kept.
+    records: bool,
+    /// The answers so far.
+    confirmation: Confirmation,
 }
 
 impl<'c> Questions<'c> {
@@ -81,13 +93,15 @@ impl<'c> Questions<'c> {
     fn new(judge: &Judge, checked: &'c Checked) -> Self {
         let full = judge.solver.budget();
         let budget = Budget { rlimit: full.rlimit / 10, timeout_ms: full.timeout_ms.min(2_000), ..full };
-        Self { solver: judge.solver.limited_to(budget), lows: &checked.lows, steps: Vec::new() }
+        let confirmation = Confirmation { steps: Vec::new(), by_solver: false };
+        let solver = judge.solver.limited_to(budget);
+        Self { solver, lows: &checked.lows, records: judge.is_recording(), confirmation }
     }
 
     /// Asks for a list of instances; `None` if one is not proved.
     fn ask(&mut self, judge: &Judge, instances: &[&Instance]) -> Option<()> {
         let mut lemmas: Vec<Lemma> = Vec::new();
-        let mut shapes: HashSet<Pattern> = HashSet::new();
+        let mut patterns: Vec<(&Vec<bool>, bool)> = Vec::new();
         let mut reasons: Vec<&NonNegative> = Vec::new();
         for instance in instances {
             match instance {
@@ -98,26 +112,29 @@ impl<'c> Questions<'c> {
                         Some(false) => return None,
                         None => reasons.extend(&window.reasons),
                     }
-                    shapes.insert((window.negative.clone(), window.below.is_some()));
+                    patterns.push((&window.negative, window.below.is_some()));
                 }
                 Instance::NonNegative(reason) => reasons.push(reason),
             }
         }
-        if !shapes.is_empty() {
+        if !patterns.is_empty() {
             lemmas.push(Lemma::Monotone);
         }
         if !reasons.is_empty() {
             lemmas.push(Lemma::NonNegative);
         }
+        if reasons.iter().any(|reason| reason.is_scaled()) {
+            lemmas.push(Lemma::Scaled);
+        }
         lemmas.sort_unstable();
         lemmas.dedup();
         for lemma in lemmas {
-            self.steps.extend_from_slice(judge.lemmas.theorem(lemma).ok()?.steps());
+            self.note(judge.lemmas.theorem(lemma).ok()?.steps());
         }
-        let mut shapes: Vec<Pattern> = shapes.into_iter().collect();
-        shapes.sort_unstable();
-        for shape in shapes {
-            self.window(judge, shape)?;
+        patterns.sort_unstable();
+        patterns.dedup();
+        for (negative, is_below) in patterns {
+            self.window(judge, (negative.clone(), is_below))?;
         }
         if !reasons.iter().all(|reason| reason.is_sum_of_products(self.lows)) {
             return None;
@@ -125,29 +142,36 @@ impl<'c> Questions<'c> {
         Some(())
     }
 
-    /// Asks whether `goal` follows from `using` and records the step; `None` if Z3 does not prove it.
-    fn follows(&mut self, using: Vec<Prop>, goal: Prop, encoding: Encoding) -> Option<()> {
+    /// Adds steps to the confirmation.
+    fn note(&mut self, steps: &[Step]) {
+        self.confirmation.by_solver |= steps.iter().any(|step| matches!(step.rule, Rule::Solver(..)));
+        if self.records {
+            self.confirmation.steps.extend_from_slice(steps);
+        }
+    }
+
+    /// The step that shows that `goal` follows from `using`; `None` if Z3 does not prove it.
+    fn follows(&self, using: Vec<Prop>, goal: Prop, encoding: Encoding) -> Option<Step> {
         let answer = self.solver.follows(&using, &goal, encoding).ok()?;
         let shown = answer.outcome == Outcome::Proved;
         let rule = Rule::Solver(encoding, answer.method);
-        self.steps.push(Step { goal, using, rule, shown, elapsed: answer.elapsed });
-        shown.then_some(())
+        shown.then_some(Step { goal, using, rule, shown, elapsed: answer.elapsed })
     }
 
     /// The theorem of the windows of a pattern, proved once per judge.
     fn window(&mut self, judge: &Judge, pattern: Pattern) -> Option<()> {
-        if let Some(known) = judge.windows.get(&pattern) {
-            self.steps.push(known);
+        if judge.windows.with(&pattern, |step| self.note(std::slice::from_ref(step))).is_some() {
             return Some(());
         }
-        self.window_theorem(&pattern)?;
-        judge.windows.put(pattern, self.steps.last()?.clone());
+        let step = self.window_theorem(&pattern)?;
+        self.note(std::slice::from_ref(&step));
+        judge.windows.put(pattern, step);
         Some(())
     }
 
     /// Asks for the windows of a pattern: a sum of terms, each between 0 and its bound (or minus its bound and 0), lies in
     /// the window.
-    fn window_theorem(&mut self, (negative, is_below): &Pattern) -> Option<()> {
+    fn window_theorem(&self, (negative, is_below): &Pattern) -> Option<Step> {
         let offset = Term::sym("o");
         let (mut sum, mut low, mut high) = (offset.clone(), offset.clone(), offset);
         let mut using = Vec::new();

@@ -283,11 +283,15 @@ impl Checker {
     /// possible, which is sharper.
     pub(super) fn window(&mut self, space: &Space, sum: &Sum, below: Option<&Poly>) -> Result<(), Rejected> {
         let grouped = space.grouped(sum).ok_or(TOO_LARGE)?;
-        let window = match self.window_of(grouped, &sum.offset, below) {
-            Ok(window) => window,
-            Err(_) => self.window_of(space.single(sum).ok_or(TOO_LARGE)?, &sum.offset, below)?,
-        };
-        self.found.push(Instance::Window(window));
+        let is_single = grouped.len() == sum.places.len();
+        let mut result = self.window_of(grouped, &sum.offset, below);
+        if result.is_err() && !is_single {
+            result = self.window_of(space.single(sum).ok_or(TOO_LARGE)?, &sum.offset, below);
+        }
+        if result.is_err() && space.shares_axes(sum) {
+            result = self.window_of(space.in_parts(sum).ok_or(TOO_LARGE)?, &sum.offset, below);
+        }
+        self.found.push(Instance::Window(result?));
         Ok(())
     }
 

@@ -29,7 +29,6 @@ use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, IndexMap, Var};
 
 use crate::door::certified;
 use crate::judge::{Decision, Judge};
-use crate::kernel::{Rule, Step};
 use crate::lemmas::Lemma;
 use crate::map::MapClaim;
 use crate::method::Method;
@@ -42,6 +41,7 @@ use space::{Space, Sum};
 type Poly = crate::poly::Poly<u32>;
 
 pub use atoms::NonNegative;
+use confirm::Confirmation;
 pub(crate) use confirm::Windows;
 pub use eval::Window;
 
@@ -261,7 +261,7 @@ pub(crate) struct Accepted {
     /// What it shows, provided that Z3 confirms the instances.
     checked: Checked,
     /// The answers of Z3 to the instances of all obligations, once they were asked for.
-    answers: OnceCell<Option<Vec<Step>>>,
+    answers: OnceCell<Option<Confirmation>>,
 }
 
 impl Accepted {
@@ -285,10 +285,9 @@ impl Accepted {
             Some(_) => None,
             None => Some(confirm::own_instances(judge, &self.checked, obligation)?),
         };
-        let steps = own.as_ref().or(all.as_ref())?;
-        judge.keep("map digits", steps);
-        let confirmed = steps.iter().any(|step| matches!(step.rule, Rule::Solver(..)));
-        Some((certified(), Method::Digits { instances, confirmed }))
+        let confirmation = own.as_ref().or(all.as_ref())?;
+        judge.keep("map digits", &confirmation.steps);
+        Some((certified(), Method::Digits { instances, confirmed: confirmation.by_solver }))
     }
 }
 

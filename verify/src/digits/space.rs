@@ -4,7 +4,9 @@
 //! strides 1, 4 and 32. The parts `x`, `x // 4` and `x // 32` are bounded by `n`, `ceil(n / 4)` and `ceil(n / 32)`.
 //!
 //! A sum is bounded by its digits one by one, or with the upper digits of an axis taken together as a part. The latter is
-//! sharper: for `n = 17` the digits of `x` allow `x % 4 + 4 * (x // 4) <= 19`, the axis itself only `x <= 16`.
+//! sharper: for `n = 17` the digits of `x` allow `x % 4 + 4 * (x // 4) <= 19`, the axis itself only `x <= 16`. If other axes
+//! lie between the digits of one, the sum is written in the parts of each axis: `x % 4 + 20 * (x // 4)` is
+//! `x + 16 * (x // 4)`, which is at most `16 + 16 * 4`.
 
 use super::atoms::{Atoms, TOO_LARGE};
 use super::{Instance, Poly, Rejected};
@@ -156,6 +158,31 @@ impl Space {
                 bounded.push(Bounded { coefficient: coefficient.clone(), max });
             }
             rest = others;
+        }
+        Some(bounded)
+    }
+
+    /// Whether several digits of one axis occur in a sum. Otherwise nothing is gained by parts.
+    pub(super) fn shares_axes(&self, sum: &Sum) -> bool {
+        sum.places.windows(2).any(|pair| self.digits[pair[0].0].axis == self.digits[pair[1].0].axis)
+    }
+
+    /// The summands of a sum, written in the parts of each axis: digit `k` is part `k` less part `k + 1` times the radix
+    /// between them. The bound is exact where the coefficient of each part is at least 0, however far apart the places are.
+    pub(super) fn in_parts(&self, sum: &Sum) -> Option<Vec<Bounded>> {
+        let mut bounded = Vec::with_capacity(sum.places.len() + 1);
+        for axis in &self.axes {
+            let mut taken = Poly::default();
+            for (number, part) in (axis.first..).zip(&axis.parts) {
+                let place = sum.places.iter().find(|(digit, _)| *digit == number);
+                let weight = place.map_or_else(Poly::default, |(_, weight)| weight.clone());
+                let coefficient = weight.minus(&taken)?;
+                // The extent of each digit but the last one is its radix. There is no part above the last one.
+                taken = weight.times(&self.digits[number].extent)?;
+                if !coefficient.is_zero() {
+                    bounded.push(Bounded { coefficient, max: part.plus_const(-1)? });
+                }
+            }
         }
         Some(bounded)
     }

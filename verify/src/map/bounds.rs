@@ -11,7 +11,7 @@
 
 use tilewright_ir::Bindings;
 
-use super::case::{Case, digits, empty, large, medium, small};
+use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Instance, does_not_replay, each_point, settle};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::{stated_extents, tuple};
@@ -23,8 +23,11 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Every result index lies in the physical shape.
-pub(super) const OBLIGATION: Obligation =
-    (Id::Bounds, exhaustive, &[empty, small, digits, bits::bounds, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = (
+    Id::Bounds,
+    exhaustive,
+    &[certified, empty, small, digits, bits::bounds, medium, brief, wide, sampled, by_z3, large],
+);
 
 /// A counterexample if the image of a point has no value or lies outside the physical shape.
 pub(super) fn outside(
@@ -62,6 +65,11 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
     let instance = case.constant()?;
     let found = case.claim.sample(|point, _| outside(case.claim, &instance.symbols, &instance.shape, point))?;
     Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
+}
+
+/// Z3 with a small budget.
+fn brief(case: &Case<'_>) -> Option<Decision> {
+    briefly(case, by_z3)
 }
 
 /// Asks Z3 whether each output lies in its extent, after all outputs have been shown to have a value.

@@ -1,10 +1,13 @@
 //! The decision of one obligation of a map claim by a sequence of tiers.
 //!
 //! ```text
+//! certified    the certificate of a symbolic claim
 //! small        2^12 points: enumeration answers in microseconds
-//! digits       the claim's certificate, of any size, constant or symbolic
+//! digits       the certificate of a constant claim, of any size
 //! bits         maps that move and mix bits, of any size
-//! medium       2^22 points: some tens of milliseconds
+//! medium       2^20 points: some tens of milliseconds
+//! brief        Z3 with a budget of some tens of milliseconds
+//! wide         2^24 points: less than a second
 //! sampled, z3  large and symbolic shapes
 //! large        up to the judge's limit of points, if nothing else has decided
 //! ```
@@ -40,7 +43,13 @@ pub(super) type Exhaustive = fn(&Instance<'_>, u64) -> Answer;
 /// Number of points that are enumerated before any other tier: it takes microseconds.
 const SMALL: u64 = 1 << 12;
 /// Number of points that are enumerated before Z3 is asked: it takes some tens of milliseconds at most.
-const MEDIUM: u64 = 1 << 22;
+const MEDIUM: u64 = 1 << 20;
+/// Number of points that are enumerated instead of a search in several parts that may take hundreds of milliseconds.
+const EASY: u64 = 1 << 22;
+/// Number of points that are enumerated before Z3 gets its whole budget of seconds.
+const WIDE: u64 = 1 << 24;
+/// Z3's resource count for a first try: some tens of milliseconds.
+const BRIEF: u32 = 30_000;
 /// Number of points, of all small shapes together, on which a symbolic claim is tried.
 const TRIED: u64 = 1 << 17;
 
@@ -61,7 +70,7 @@ impl Shared<'_> {
 }
 
 /// An obligation being decided.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Case<'a> {
     pub(super) judge: &'a Judge,
     pub(super) claim: MapClaim<'a>,
@@ -97,6 +106,13 @@ impl<'a> Case<'a> {
             shapes.filter_map(|symbols| Instance::new(self.judge, self.claim, symbols)).collect()
         };
         self.shared.small.get_or_init(make)
+    }
+
+    /// Number of points that are enumerated before any other tier. None are if a certificate has to be checked anyway: the
+    /// padding of a large map takes all points, and a certificate shows all obligations together.
+    fn small_limit(&self, instance: &Instance<'_>) -> u64 {
+        let has_certificate = self.claim.digits.is_some() && self.claim.inverse.is_some();
+        if has_certificate && instance.points().is_none_or(|points| points > SMALL) { 0 } else { SMALL }
     }
 
     /// The decision of the first tier that proves or refutes the obligation.
@@ -178,13 +194,23 @@ pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
 /// refute.
 pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
     match case.constant() {
-        Some(instance) => settled(instance, case.exhaustive, SMALL.min(case.judge.most_points)),
+        Some(instance) => settled(instance, case.exhaustive, case.small_limit(instance).min(case.judge.most_points)),
         None => on_small_shapes(case),
     }
 }
 
-/// The digit certificate of the claim.
+/// The digit certificate of a symbolic claim, before any shape is tried.
+pub(super) fn certified(case: &Case<'_>) -> Option<Decision> {
+    if case.symbols().is_empty() { None } else { by_digits(case) }
+}
+
+/// The digit certificate of a constant claim.
 pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
+    if case.symbols().is_empty() { by_digits(case) } else { None }
+}
+
+/// The digit certificate of the claim.
+fn by_digits(case: &Case<'_>) -> Option<Decision> {
     let accepted = case.shared.digits.get_or_init(|| Accepted::of(case.judge, &case.claim));
     accepted.as_ref()?.decide(case.judge, case.obligation)
 }
@@ -192,6 +218,31 @@ pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
 /// All points of a constant shape, if that takes some tens of milliseconds.
 pub(super) fn medium(case: &Case<'_>) -> Option<Decision> {
     settled(case.constant()?, case.exhaustive, MEDIUM.min(case.judge.most_points))
+}
+
+/// All points of a constant shape, if that takes less than a tenth of a second.
+pub(super) fn easy(case: &Case<'_>) -> Option<Decision> {
+    settled(case.constant()?, case.exhaustive, EASY.min(case.judge.most_points))
+}
+
+/// All points of a constant shape, if that takes less than a second.
+pub(super) fn wide(case: &Case<'_>) -> Option<Decision> {
+    settled(case.constant()?, case.exhaustive, WIDE.min(case.judge.most_points))
+}
+
+/// A proof of Z3 with a small budget, for constant shapes that `wide` would enumerate. Refutations are left to enumeration,
+/// which finds the first counterexample.
+pub(super) fn briefly(case: &Case<'_>, by_z3: Tier) -> Option<Decision> {
+    case.constant()?;
+    with_budget(case, BRIEF, by_z3).filter(|(verdict, _)| verdict.is_proved())
+}
+
+/// The decision of a tier whose questions to Z3 have a smaller budget.
+pub(super) fn with_budget(case: &Case<'_>, rlimit: u32, tier: Tier) -> Option<Decision> {
+    let judge = case.judge.limited(rlimit);
+    let shared = Shared::new(case.claim);
+    let Case { claim, obligation, exhaustive, .. } = *case;
+    tier(&Case { judge: &judge, claim, obligation, exhaustive, shared: &shared })
 }
 
 /// All points of a constant shape, up to the limit of the judge: the last tier.

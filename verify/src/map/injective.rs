@@ -5,14 +5,14 @@
 //! lambda i: [i // 4, i % 4] on (n)        proved: i is i // 4 * 4 + i % 4 (Euclid)
 //! ```
 //!
-//! The tiers are, in this order: small shapes, the digit certificate, linear algebra over GF(2), enumeration, the claimed
-//! inverse, Z3.
+//! The tiers are, in this order: the digit certificate of a symbolic claim, small shapes, the digit certificate, linear algebra
+//! over GF(2), enumeration and Z3 with limits that grow, the claimed inverse.
 
 use std::collections::HashMap;
 
 use tilewright_ir::Bindings;
 
-use super::case::{Case, digits, empty, large, medium, small};
+use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Graph, Instance, does_not_replay, each_point, too_many};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
@@ -29,7 +29,7 @@ use crate::verdict::{Counterexample, Verdict};
 pub(super) const OBLIGATION: Obligation = (
     Id::Injective,
     exhaustive,
-    &[empty, small, digits, bits::injective, medium, sampled, by_left_inverse, by_z3, large],
+    &[certified, empty, small, digits, bits::injective, medium, brief, wide, sampled, by_left_inverse, by_z3, large],
 );
 
 /// A counterexample if two different points have the same image.
@@ -155,6 +155,11 @@ fn by_left_inverse(case: &Case<'_>) -> Option<Decision> {
         (Verdict::Proved(grounds), method) => Some((Verdict::Proved(grounds), Method::ByInverse(Box::new(method)))),
         _ => None,
     }
+}
+
+/// Z3 with a small budget.
+fn brief(case: &Case<'_>) -> Option<Decision> {
+    briefly(case, by_z3)
 }
 
 /// Asks Z3 whether two indices with the same image are equal.

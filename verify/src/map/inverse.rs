@@ -12,7 +12,7 @@
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
 
-use super::case::{Case, digits, empty, large, medium, small};
+use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Found, Instance, each_point, settle};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::{extents, tuple};
@@ -27,8 +27,11 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` for every physical index that is not padding.
-pub(super) const OBLIGATION: Obligation =
-    (Id::Inverse, exhaustive, &[empty, small, digits, bits::inverse, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = (
+    Id::Inverse,
+    exhaustive,
+    &[certified, empty, small, digits, bits::inverse, medium, brief, wide, sampled, by_z3, large],
+);
 
 /// Enumerates each component of both compositions over the axes that it depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
@@ -108,6 +111,11 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
     let (instance, inverse) = (case.constant()?, case.claim.inverse?);
     let found = case.claim.sample(|point, _| lost(case.claim, inverse, &instance.symbols, point))?;
     Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
+}
+
+/// Z3 with a small budget.
+fn brief(case: &Case<'_>) -> Option<Decision> {
+    briefly(case, by_z3)
 }
 
 /// Asks Z3 about both compositions.

@@ -9,7 +9,7 @@
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
 
-use super::case::{Case, digits, empty, large, medium, small};
+use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Instance, each_point, settle};
 use super::value::is_defined;
 use super::{MapClaim, Obligation, at, from_model, symbols_from};
@@ -27,7 +27,8 @@ use crate::verdict::Counterexample;
 
 /// No subterm of the map leaves its type. For symbolic shapes it is assumed that both sides have at most
 /// [`MAX_SYMBOLIC_ELEMENTS`] elements, which is checked when the program is launched.
-pub(super) const OBLIGATION: Obligation = (Id::Overflow, exhaustive, &[empty, small, digits, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    (Id::Overflow, exhaustive, &[certified, empty, small, digits, medium, brief, wide, by_z3, large]);
 
 /// The integer operations of the map, each once.
 fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
@@ -119,6 +120,11 @@ fn fault(part: &Expr, bindings: &Bindings, point: &[i128]) -> Option<String> {
     let operation = matches!(part, Expr::Binary(..) | Expr::Unary(..) | Expr::Call(..) | Expr::Cast(..));
     let fits = !operation || (low..=high).contains(&value);
     (!fits).then(|| format!("`{part}` is {value} at {}, which does not fit {}", tuple(point), part.dtype()))
+}
+
+/// Z3 with a small budget.
+fn brief(case: &Case<'_>) -> Option<Decision> {
+    briefly(case, by_z3)
 }
 
 /// Asks Z3 whether each operation fits its type.

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use tilewright_ir::{Bindings, InverseClaim};
 
-use super::case::{Case, digits, empty, large, medium, small};
+use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Instance, does_not_replay, each_point, settle, too_many};
 use super::inverse::{is_padding, right};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
@@ -29,8 +29,11 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// No logical index is mapped to padding, and every other physical index is reached. Z3 shows the second part with the
 /// inverse.
-pub(super) const OBLIGATION: Obligation =
-    (Id::Padding, exhaustive, &[empty, small, digits, bits::padding, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = (
+    Id::Padding,
+    exhaustive,
+    &[certified, empty, small, digits, bits::padding, medium, brief, wide, sampled, by_z3, large],
+);
 
 /// Enumerates the logical indices to see whether one is mapped to padding, then marks the physical indices that are
 /// reached and compares them with the padding predicate.
@@ -145,6 +148,11 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
     let (instance, inverse) = (case.constant()?, case.claim.inverse?);
     let found = case.claim.sample(|point, _| hit(case.claim, inverse, &instance.symbols, point))?;
     Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
+}
+
+/// Z3 with a small budget.
+fn brief(case: &Case<'_>) -> Option<Decision> {
+    briefly(case, by_z3)
 }
 
 /// Asks Z3 whether no index is mapped to padding, and whether the inverse shows that all other places are reached.

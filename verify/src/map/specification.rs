@@ -9,7 +9,7 @@
 
 use tilewright_ir::{BinaryOp, Bindings};
 
-use super::case::{Case, digits, empty, large, medium, small};
+use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Instance, each_point, settle};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
@@ -22,8 +22,11 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Both maps have the same value at every index of the domain.
-pub(super) const OBLIGATION: Obligation =
-    (Id::Specification, exhaustive, &[empty, small, digits, bits::specification, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = (
+    Id::Specification,
+    exhaustive,
+    &[certified, empty, small, digits, bits::specification, medium, brief, wide, sampled, by_z3, large],
+);
 
 /// Enumerates each output over the axes that it or its meaning depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
@@ -56,6 +59,11 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
     let instance = case.constant()?;
     let found = case.claim.sample(|point, _| different(case.claim, &instance.symbols, point))?;
     Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
+}
+
+/// Z3 with a small budget.
+fn brief(case: &Case<'_>) -> Option<Decision> {
+    briefly(case, by_z3)
 }
 
 /// Asks Z3 whether both maps are equal on the domain.

@@ -7,7 +7,7 @@
 //! lambda i: [i // 4]    on (17) into (6)    refuted: axis 0 has extent 6, but the largest index is 4
 //! ```
 
-use super::case::{Case, digits, empty, large, medium, small};
+use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Instance, each_point, too_many};
 use super::{Obligation, at, bits, value, witness};
 use crate::door::All;
@@ -22,7 +22,7 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// The physical shape is the smallest one, except on axes that are declared as padded.
 pub(super) const OBLIGATION: Obligation =
-    (Id::Tight, exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
+    (Id::Tight, exhaustive, &[certified, empty, small, digits, bits::tight, medium, brief, wide, by_z3, large]);
 
 /// The counterexample of an axis whose largest index is smaller than its extent allows.
 pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
@@ -80,6 +80,11 @@ fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
         (Answer::Holds(_), None) => Answer::Open(Reason::undecided("no index has an image")),
         (other, _) => other,
     }
+}
+
+/// Z3 with a small budget.
+fn brief(case: &Case<'_>) -> Option<Decision> {
+    briefly(case, by_z3)
 }
 
 /// Asks Z3, for each axis, about candidates for an index that reaches its end.

@@ -10,7 +10,7 @@
 //!
 //! If the two disagree, that is an internal error and never *proved*.
 
-use super::case::{Case, Shared, contradiction};
+use super::case::{Case, contradiction, with_budget};
 use super::{bounds, injective};
 use crate::judge::Decision;
 use crate::method::Method;
@@ -32,16 +32,7 @@ pub(super) fn confirmed(case: &Case<'_>, decision: Decision) -> Decision {
     if method.asks_solver() || method.has_lemmas() {
         return (Verdict::Proved(grounds), method);
     }
-    let judge = case.judge.limited(BUDGET);
-    let shared = Shared::new(case.claim);
-    let asked = Case {
-        judge: &judge,
-        claim: case.claim,
-        obligation: case.obligation,
-        exhaustive: case.exhaustive,
-        shared: &shared,
-    };
-    match by_z3(&asked) {
+    match with_budget(case, BUDGET, by_z3) {
         Some((Verdict::Refuted(_), other)) => contradiction(method, other),
         Some((Verdict::Unknown(reason), other)) if reason.is_internal() => (Verdict::Unknown(reason), other),
         Some((Verdict::Proved(more), other)) => {
@@ -55,6 +46,7 @@ pub(super) fn confirmed(case: &Case<'_>, decision: Decision) -> Decision {
 mod tests {
     use tilewright_ir::{Expr, IndexMap, Var};
 
+    use super::super::case::Shared;
     use super::*;
     use crate::door;
     use crate::judge::{Config, Judge};

@@ -58,6 +58,8 @@ lemmas! {
     ProductPositive,
     /// `0 <= a`, `0 <= b` ⊢ `0 <= a + b`, `0 <= a * b`
     NonNegative,
+    /// `0 < a`, `0 <= a * x + (a - 1)` ⊢ `0 <= x`
+    Scaled,
     /// `0 < a`, `0 < b` ⊢ `x // a // b == x // (a * b)`
     DivDiv,
     /// `0 < a`, `0 < b` ⊢ `x % (a * b) % b == x % b`
@@ -101,6 +103,7 @@ impl Lemma {
             Self::Monotone => vec![a.at_least(0), v("x").at_most(v("y"))],
             Self::ProductPositive | Self::DivDiv | Self::ModMod | Self::ModDiv => vec![a.more(0), b.more(0)],
             Self::NonNegative => vec![a.at_least(0), b.at_least(0)],
+            Self::Scaled => vec![a.more(0), (&a * v("x") + (&a - 1)).at_least(0)],
         }
     }
 
@@ -122,6 +125,7 @@ impl Lemma {
             Self::Monotone => (&a * &x).at_most(&a * v("y")),
             Self::ProductPositive => (&a * &b).more(0),
             Self::NonNegative => (&a + &b).at_least(0).and((&a * &b).at_least(0)),
+            Self::Scaled => x.at_least(0),
             Self::DivDiv => x.floor_div(&a).floor_div(&b).equals(x.floor_div(&a * &b)),
             Self::ModMod => x.floor_mod(&a * &b).floor_mod(&b).equals(x.floor_mod(&b)),
             Self::ModDiv => x.floor_mod(&a * &b).floor_div(&b).equals(x.floor_div(&b).floor_mod(&a)),
@@ -158,7 +162,8 @@ impl Lemma {
             | Self::HornerBounds
             | Self::Monotone
             | Self::ProductPositive
-            | Self::NonNegative => {}
+            | Self::NonNegative
+            | Self::Scaled => {}
             Self::DivNonNegative | Self::DivBelow => guide.divide(&a, &b)?,
             Self::DivBelowCeil => {
                 guide.divide(&a, &b)?;
