@@ -7,7 +7,8 @@
 //!
 //! The stages, from the common case to the rare one:
 //!
-//! 1. Maps whose outputs are ordinary numerals are inverted directly ([`numeral`]).
+//! 1. Maps whose outputs are ordinary numerals are inverted directly: with constant extents ([`numeral`]), or parts of single
+//!    indices with symbolic extents ([`parts`]).
 //!
 //! 2. In all others, shifts and masks become quotients and remainders, and conditional outputs are split into cases.
 //!    Each case is solved by rules ([`solve`]). If there are several cases, the inverse selects the one whose solution
@@ -21,6 +22,7 @@ mod known;
 mod linear;
 mod matrix;
 mod numeral;
+mod parts;
 mod solve;
 mod table;
 
@@ -66,7 +68,9 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
     }
     let _limit = work::limit(work::MAP);
     let vars = physical_vars(map);
-    if let Some((outputs, reached)) = numeral::solutions(map, physical, &vars) {
+    // Under assumptions the padding may have a shorter form, which the rules find.
+    let parts = || assumptions.is_empty().then(|| parts::solutions(map, physical, &vars)).flatten();
+    if let Some((outputs, reached)) = numeral::solutions(map, physical, &vars).or_else(parts) {
         return Ok(with_distinct_names(map, physical, InverseClaim { vars, outputs, padding: negate(&reached) }));
     }
     by_rules(map, physical, assumptions, &vars)
