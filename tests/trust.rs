@@ -88,6 +88,7 @@ const PARTS: &[Part] = &[
             "verify/src/plan",
             "verify/src/race.rs",
             "verify/src/reorder",
+            "verify/src/same.rs",
             "verify/src/texture.rs",
             "verify/src/texture",
             "verify/src/view.rs",

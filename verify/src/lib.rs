@@ -66,6 +66,7 @@ mod race;
 pub mod record;
 pub mod reorder;
 mod ring;
+mod same;
 mod sample;
 pub mod steps;
 mod texture;

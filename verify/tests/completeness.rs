@@ -7,7 +7,7 @@ mod common;
 
 use common::map::Mapped;
 use common::{judge, program};
-use tilewright_ir::{Evidence, PrimFunc};
+use tilewright_ir::{BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, Var};
 use tilewright_verify::{Report, Verdict};
 
 fn of<'r>(reports: &'r [Report], obligation: &str) -> &'r Report {
@@ -168,4 +168,104 @@ fn a_symbol_has_the_values_of_its_type() {
         Verdict::Refuted(found) => assert_eq!(found.shape, [("n".to_owned(), 2_147_483_647)]),
         other => panic!("{other}"),
     }
+}
+
+/// A program over `A: (n,)`, `B: (n,)`, an integer `n` and an integer `m`, with this body; or with other names.
+fn over_n(body: &str, rename: bool) -> PrimFunc {
+    let text = format!(
+        "def main(a: T.handle, b: T.handle, n: T.int32, m: T.int32):\n\
+         \x20   A = T.match_buffer(a, (n,), \"float32\")\n\
+         \x20   B = T.match_buffer(b, (n,), \"float32\")\n\
+         {}\n",
+        body.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+    );
+    let names: &[(&str, &str)] = &[("n", "k"), ("m", "l"), ("i", "j"), ("A", "C"), ("B", "D")];
+    program(&if rename { common::pair::with_words(&text, names) } else { text })
+}
+
+/// Bodies that cannot be followed: what they do depends on divisions by zero, on wrapping or on memory that changes.
+const NOT_FOLLOWED: &[&str] = &[
+    "for i in range(n):\n    if i > 0 and 6 // i >= 3:\n        B[i] = A[i]",
+    "for i in range(n):\n    if m * m * m > 5:\n        B[i] = A[i]",
+    "for i in range(n):\n    if i * 65536 * 65536 > m:\n        B[i] = A[i]",
+    "for i in range(n):\n    if 5 // m > 1 or i < 5 % m:\n        B[i] = A[i]",
+];
+
+/// Whether each obligation that compares two programs is proved.
+fn is_followed(before: &PrimFunc, after: &PrimFunc) -> bool {
+    let reports = judge().check_pass(before, after, &Evidence::default());
+    let of_both = |report: &&Report| ["simulation", "iteration"].contains(&report.obligation.id());
+    let (mut some, mut all) = (false, true);
+    for report in reports.iter().filter(of_both) {
+        (some, all) = (true, all && report.verdict.is_proved());
+    }
+    some && all
+}
+
+#[test]
+fn a_program_is_the_same_as_itself_whatever_it_is_called() {
+    for body in NOT_FOLLOWED {
+        let func = over_n(body, false);
+        assert!(is_followed(&func, &func), "{body}");
+        for renamed in [over_n(body, false), over_n(body, true)] {
+            assert!(is_followed(&func, &renamed), "{body}");
+        }
+        // What is asked of the program alone stays open.
+        let alone = judge().check_program(&func).iter().all(|report| report.verdict.is_proved());
+        let both = judge().check_pass(&func, &func, &Evidence::default());
+        assert_eq!(alone, both.iter().all(|report| report.verdict.is_proved()), "{body}");
+    }
+}
+
+#[test]
+fn a_program_that_differs_anywhere_is_not_the_same() {
+    for body in NOT_FOLLOWED {
+        let func = over_n(body, false);
+        let differs = |right: &str, wrong: &str| {
+            let other = body.replace(right, wrong);
+            assert!(other != *body);
+            let both = [other.as_str()].map(|body| [over_n(body, false), over_n(body, true)]).concat();
+            assert!(both.iter().all(|other| !is_followed(&func, other)), "{body}\n{other}");
+        };
+        differs("B[i] = A[i]", "A[i] = B[i]");
+        differs("= A[i]", "= A[n - 1 - i]");
+        differs("= A[i]", "= A[i] + T.float32(1)");
+        differs("= A[i]", "= -A[i]");
+        differs("range(n)", "range(n - 1)");
+        differs("range(n)", "T.parallel(n)");
+        differs(">", "<");
+    }
+}
+
+#[test]
+fn integers_that_are_exchanged_are_no_renaming() {
+    let body = "for i in range(n):\n    if m * m * m > 5:\n        B[i] = A[i]";
+    let text = |names: &str| body.replace('m', names);
+    let (func, other) = (over_n(body, false), over_n(&text("n"), false));
+    assert!(!is_followed(&func, &other));
+    let mut exchanged = over_n(body, false);
+    exchanged.params.swap(2, 3);
+    assert!(!is_followed(&func, &exchanged));
+    let mut exchanged = over_n(body, false);
+    exchanged.params.swap(0, 1);
+    assert!(!is_followed(&func, &exchanged));
+}
+
+#[test]
+fn a_claim_that_moves_something_makes_the_same_program_another_one() {
+    let func = over_n(NOT_FOLLOWED[0], false);
+    let (a, n) = (func.buffer_map[0].1.clone(), func.params[2].clone());
+    let claim = |map: IndexMap| BufferClaim {
+        before: a.clone(),
+        after: a.clone(),
+        map,
+        change: BufferChange::Layout,
+        padded_axes: Vec::new(),
+    };
+    let i = Var::index("i");
+    let reversed = Expr::from(&n) - Expr::int(1) - Expr::from(&i);
+    let reversed = IndexMap::new(vec![i], vec![Expr::from(&n)], vec![reversed], Vec::new()).unwrap();
+    let evidence = Evidence { pass: "by hand".into(), buffers: vec![claim(reversed)], ..Evidence::default() };
+    let reports = judge().check_pass(&func, &func, &evidence);
+    assert!(reports.iter().any(|report| report.obligation.id() == "simulation" && !report.verdict.is_proved()));
 }
