@@ -63,10 +63,13 @@ impl Equations {
             }
             _ if std::mem::discriminant(old) == std::mem::discriminant(new) => {
                 let (mut left, mut right) = (old.children(), new.children());
+                let mut is_leaf = true;
                 while let (Some(old), Some(new)) = (left.next(), right.next()) {
                     self.values(old, new, evidence);
+                    is_leaf = false;
                 }
-                self.score += 1;
+                // Two parameters, or two constants, are alike if they are the same.
+                self.score += usize::from(!is_leaf || old == new);
             }
             _ => self.n_different += 1,
         }

@@ -26,10 +26,18 @@ pub(super) struct Candidate {
     pub(super) inside: Vec<bool>,
     /// Equations that do not follow from the values: they hold for some instances only.
     pub(super) rest: Vec<(Expr, Expr)>,
+    /// Whether a loop before was chosen, since no access determines it.
+    pub(super) is_chosen: bool,
 }
 
-/// Solves the equations of two stores for the loops before.
-pub(super) fn candidate(position: usize, before: &Statement, after: &Statement, found: &Equations) -> Candidate {
+/// Solves the equations of two stores for the loops before. What no access determines is tried as `hints` say first.
+pub(super) fn candidate(
+    position: usize,
+    before: &Statement,
+    after: &Statement,
+    found: &Equations,
+    hints: &Substitution,
+) -> Candidate {
     let known = ranges(&[&before.path, &after.path]);
     let unknown = loops(&before.path);
     let mut system = System {
@@ -39,9 +47,10 @@ pub(super) fn candidate(position: usize, before: &Statement, after: &Statement, 
         solved: Substitution::default(),
     };
     system.solve();
+    let is_chosen = !system.open().is_empty();
     let samples = after.path.samples(TRIED);
     let mut best: Option<(usize, Candidate)> = None;
-    for chosen in choices(&system, &loops(&after.path)) {
+    for chosen in choices(&system, &loops(&after.path), hints) {
         let system = System { unknown: unknown.clone(), equations: Vec::new(), ranges: &known, solved: chosen };
         let forward: Vec<Expr> = unknown.iter().map(|l| simplify(&system.value(l), &known)).collect();
         let tried = Tried { before, forward: &forward, equations: &found.pairs };
@@ -50,23 +59,28 @@ pub(super) fn candidate(position: usize, before: &Statement, after: &Statement, 
         let quality = images.len() + inside.iter().filter(|inside| **inside).count();
         if best.as_ref().is_none_or(|(known, _)| quality > *known) {
             let rest = rest(&found.pairs, &unknown, &forward, &known);
-            best = Some((quality, Candidate { position, forward, inside, rest }));
+            best = Some((quality, Candidate { position, forward, inside, rest, is_chosen }));
         }
     }
     best.map_or_else(
-        || Candidate { position, forward: Vec::new(), inside: Vec::new(), rest: Vec::new() },
+        || Candidate { position, forward: Vec::new(), inside: Vec::new(), rest: Vec::new(), is_chosen },
         |best| best.1,
     )
 }
 
 /// What the loops may be that no access determines, such as those over time: solutions with a choice for each of them.
-fn choices(system: &System<'_>, after: &[Loop]) -> Vec<Substitution> {
+fn choices(system: &System<'_>, after: &[Loop], hints: &Substitution) -> Vec<Substitution> {
     let open = system.open();
     let free = unused(after, system);
     let mut found = vec![(system.solved.clone(), Vec::<Var>::new())];
     for (place, old) in open.iter().enumerate() {
         let mut next = Vec::new();
         for (solved, taken) in &found {
+            if let Some(hint) = hints.get(&old.var) {
+                let mut solved = solved.clone();
+                solved.insert(&old.var, hint.clone());
+                next.push((solved, taken.clone()));
+            }
             for (value, uses) in values(old, (place, open.len()), &free, after, taken) {
                 let mut solved = solved.clone();
                 solved.insert(&old.var, simplify(&value, system.ranges));
@@ -79,8 +93,8 @@ fn choices(system: &System<'_>, after: &[Loop]) -> Vec<Substitution> {
     found.into_iter().map(|(solved, _)| solved).collect()
 }
 
-/// What one such loop may be, with the loops after that its value uses: a loop that has no other purpose, all of these as one
-/// number, one of the others, its first iteration.
+/// What one such loop may be, with the loops after that its value uses: a loop that has no other purpose (or how far it has
+/// come), all of these as one number, one of the others, its first iteration.
 fn values(
     old: &Loop,
     (place, open): (usize, usize),
@@ -98,9 +112,14 @@ fn values(
     {
         found.push((number + old.min.clone(), free.iter().map(|l| l.var.clone()).collect()));
     }
+    // A loop over part of a range, such as a clipped tile, keeps the values of the whole one.
+    let is_part = |new: &&Loop| after.iter().any(|outer| new.min.vars().contains(&outer.var));
+    let itself = |new: &Loop| (Expr::from(&new.var), vec![new.var.clone()]);
     if free.len() == open {
+        found.extend(free.get(place).filter(is_free).filter(is_part).map(itself));
         found.extend(free.get(place).filter(is_free).map(moved));
     }
+    found.extend(free.iter().filter(is_free).filter(is_part).map(itself));
     found.extend(free.iter().filter(is_free).map(moved));
     let mut others: Vec<&Loop> = after.iter().filter(is_free).collect();
     others.sort_by_key(|new| (new.extent != old.extent, new.var.name() != old.var.name()));

@@ -11,7 +11,17 @@ use super::solve::{System, loops, ranges};
 
 /// The origins of all stores after; `None` if a store has none.
 pub(super) fn pair(before: &[Statement], after: &[Statement], evidence: &Evidence) -> Option<Reordering> {
-    let found: Vec<Vec<Candidate>> = after.iter().map(|store| candidates(before, store, evidence)).collect();
+    let none = Substitution::default();
+    let first: Vec<Vec<Candidate>> = after.iter().map(|store| candidates(before, store, evidence, &none)).collect();
+    let again = |(place, list): (usize, &Vec<Candidate>)| match list.as_slice() {
+        [only] if only.is_chosen => {
+            let hints = neighbour(before, after, &first, place, only.position);
+            Some(candidates(before, &after[place], evidence, &hints?))
+        }
+        _ => None,
+    };
+    let better: Vec<Option<Vec<Candidate>>> = first.iter().enumerate().map(again).collect();
+    let found: Vec<Vec<Candidate>> = first.into_iter().zip(better).map(|(old, new)| new.unwrap_or(old)).collect();
     let class = |list: &[Candidate]| list.iter().map(|candidate| candidate.position).collect::<Vec<_>>();
     let mut stores = Vec::new();
     for (place, list) in found.iter().enumerate() {
@@ -40,8 +50,30 @@ fn is_clear(list: &[Candidate]) -> bool {
     tried > 0 && (0..tried).all(|at| list.iter().filter(|candidate| candidate.inside[at]).count() == 1)
 }
 
+/// The loops before as a neighbour has them: the nearest store in the same loops after whose accesses determine its loops, and
+/// which stands on the same side before. Copies of an unrolled store that mentions no loop differ in their neighbours alone.
+fn neighbour(
+    before: &[Statement],
+    after: &[Statement],
+    first: &[Vec<Candidate>],
+    place: usize,
+    position: usize,
+) -> Option<Substitution> {
+    let is_neighbour = |other: &usize| match first[*other].as_slice() {
+        [only] => {
+            !only.is_chosen
+                && after[*other].loops() == after[place].loops()
+                && (only.position < position) == (*other < place)
+        }
+        _ => false,
+    };
+    let nearest = (0..after.len()).filter(is_neighbour).min_by_key(|other| other.abs_diff(place))?;
+    let [only] = first[nearest].as_slice() else { return None };
+    Some(Substitution::new(&before[only.position].loops(), only.forward.iter().cloned()))
+}
+
 /// The stores before that are most alike.
-fn candidates(before: &[Statement], after: &Statement, evidence: &Evidence) -> Vec<Candidate> {
+fn candidates(before: &[Statement], after: &Statement, evidence: &Evidence, hints: &Substitution) -> Vec<Candidate> {
     let alike: Vec<(usize, Equations)> = before
         .iter()
         .enumerate()
@@ -49,7 +81,7 @@ fn candidates(before: &[Statement], after: &Statement, evidence: &Evidence) -> V
         .collect();
     let best = alike.iter().map(|(_, found)| found.score).max().unwrap_or(0);
     let best = alike.into_iter().filter(|(_, found)| found.score == best);
-    best.map(|(position, found)| candidate(position, &before[position], after, &found)).collect()
+    best.map(|(position, found)| candidate(position, &before[position], after, &found, hints)).collect()
 }
 
 /// The claim about one store before.
