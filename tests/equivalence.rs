@@ -5,12 +5,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
-use std::fmt::Write as _;
+#[path = "equivalence/pairs.rs"]
+mod pairs;
 
-use tilewright::pipeline::{self, pair};
+use pairs::{is_refuted, judge, open, program, read};
+use tilewright::pipeline::pair;
 use tilewright_compiler::reorder;
-use tilewright_ir::{Evidence, Expr, PrimFunc, Reordering};
-use tilewright_verify::{Config, Judge, Method, Report, Verdict};
+use tilewright_ir::{Evidence, Expr, Reordering};
 
 /// Two programs, and changes that break the second one.
 struct Pair {
@@ -22,7 +23,7 @@ struct Pair {
 }
 
 /// The pairs of a file.
-fn pairs(text: &str) -> Vec<Pair> {
+fn cases(text: &str) -> Vec<Pair> {
     let cases = text.split("\n== ").skip(1);
     cases
         .map(|case| {
@@ -40,68 +41,9 @@ fn pairs(text: &str) -> Vec<Pair> {
         .collect()
 }
 
-/// A function with these parameters: buffers of `float32` with a shape, and scalars with a type.
-fn program(params: &str, body: &str) -> String {
-    let params: Vec<(&str, &str)> = params
-        .split(", ")
-        .fold(Vec::<String>::new(), joined)
-        .iter()
-        .map(|param| param.split_once(": ").unwrap())
-        .map(leak)
-        .collect();
-    let is_buffer = |ty: &str| ty.starts_with('(');
-    let list = params.iter().map(|(name, ty)| format!("{name}: {}", if is_buffer(ty) { "T.handle" } else { ty }));
-    let mut text = format!("@T.prim_func\ndef main({}):\n", list.collect::<Vec<_>>().join(", "));
-    let words = |shape: &str| shape.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect::<Vec<_>>();
-    let mut extents: Vec<String> =
-        params.iter().filter(|(_, ty)| is_buffer(ty)).flat_map(|(_, shape)| words(shape)).collect();
-    extents
-        .retain(|word| word.starts_with(|c: char| c.is_alphabetic()) && !params.iter().any(|(name, _)| name == word));
-    extents.sort();
-    extents.dedup();
-    for extent in extents {
-        writeln!(text, "    {extent} = T.int32()").unwrap();
-    }
-    for (name, shape) in params.iter().filter(|(_, ty)| is_buffer(ty)) {
-        writeln!(text, "    {} = T.match_buffer({name}, {shape}, \"float32\")", name.to_uppercase()).unwrap();
-    }
-    body.lines().filter(|line| !line.is_empty()).for_each(|line| writeln!(text, "    {line}").unwrap());
-    text
-}
-
-/// Joins the parts of a shape again.
-fn joined(mut found: Vec<String>, part: &str) -> Vec<String> {
-    match found.last_mut() {
-        Some(last) if last.matches('(').count() > last.matches(')').count() => {
-            last.push_str(", ");
-            last.push_str(part);
-        }
-        _ => found.push(part.to_owned()),
-    }
-    found
-}
-
-fn leak((name, ty): (&str, &str)) -> (&'static str, &'static str) {
-    (name.to_owned().leak(), ty.to_owned().leak())
-}
-
-fn read(text: &str) -> PrimFunc {
-    let mut found = pipeline::read(text, None).unwrap_or_else(|faults| panic!("{faults:?}\n{text}"));
-    found.programs.remove(0).func
-}
-
-fn judge() -> Judge {
-    Judge::new(Config::default(), tilewright_search::strategies()).unwrap()
-}
-
-fn open(reports: &[Report]) -> Vec<String> {
-    let open = reports.iter().filter(|report| !report.verdict.is_proved());
-    open.map(|report| format!("{} {}: {}", report.obligation, report.subject, report.verdict)).collect()
-}
-
 fn check(text: &str, least: usize) {
     let judge = judge();
-    let pairs = pairs(text);
+    let pairs = cases(text);
     assert!(pairs.len() >= least, "{} pairs", pairs.len());
     let mut wrong = Vec::new();
     for Pair { name, before, after, wrong: changes } in &pairs {
@@ -117,11 +59,7 @@ fn check(text: &str, least: usize) {
         for (old, new) in changes {
             assert!(after.contains(old.as_str()), "{name}: no `{old}` in\n{after}");
             let judged = pair::validate(&func, &read(&after.replacen(old, new, 1)), &[], &judge).unwrap();
-            let is_run = |report: &Report| {
-                matches!((&report.verdict, &report.method), (Verdict::Refuted(_), Method::Interpreter))
-            };
-            let is_trap = |report: &Report| matches!(report.verdict, Verdict::Refuted(_));
-            if !judged.reports.iter().any(|report| is_run(report) || is_trap(report)) {
+            if !is_refuted(&judged.reports) {
                 let open = open(&judged.reports).join("; ");
                 wrong.push(format!("{name}: `{new}` for `{old}` is not refuted: {open}"));
             }
