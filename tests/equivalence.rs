@@ -12,6 +12,7 @@ use pairs::{is_refuted, judge, open, program, read};
 use tilewright::pipeline::pair;
 use tilewright_compiler::reorder;
 use tilewright_ir::{Evidence, Expr, Reordering};
+use tilewright_verify::Report;
 
 /// Two programs, and changes that break the second one.
 struct Pair {
@@ -118,7 +119,7 @@ fn bent(claim: &Reordering) -> Vec<Reordering> {
 fn no_claim_proves_a_broken_program() {
     let judge = judge();
     let mut tried = 0;
-    for Pair { name, before, after, wrong } in pairs(include_str!("equivalence/loops.txt")) {
+    for Pair { name, before, after, wrong } in cases(include_str!("equivalence/loops.txt")) {
         let before = read(&before);
         let paired = |text: &str| pair::pair(&before, &read(text), &[]).unwrap();
         let (right, evidence) = paired(&after);
@@ -135,4 +136,58 @@ fn no_claim_proves_a_broken_program() {
         }
     }
     assert!(tried > 1000, "{tried} claims");
+}
+
+/// The verdicts about two bodies over integers: `A` and `B` of `n` elements, `t` of one, and the parameter `x`.
+fn integers(before: &str, after: &str) -> Vec<Report> {
+    let text = |body: &str| {
+        let head = "@T.prim_func\ndef main(a: T.handle, b: T.handle, x: T.int32):\n    n = T.int32()\n    \
+                    A = T.match_buffer(a, (n,), \"int32\")\n    B = T.match_buffer(b, (n,), \"int32\")\n    \
+                    t = T.alloc_buffer((1,), \"int32\")\n";
+        format!("{head}{}", body.lines().map(|line| format!("    {line}\n")).collect::<String>())
+    };
+    pair::validate(&read(&text(before)), &read(&text(after)), &[], &judge()).unwrap().reports
+}
+
+#[test]
+fn memory_that_was_never_written_is_not_read_for_nothing() {
+    let copy = "for i in range(n):\n    B[i] = A[i]";
+    let back = "for i in range(n):\n    B[n - 1 - i] = A[n - 1 - i]";
+    let set = "if x == 5:\n    t[0] = 1\n";
+    assert_eq!(open(&integers(copy, back)), Vec::<String>::new());
+    let guarded = format!("{set}for i in range(n):\n    if x == 5:\n        B[i] = t[0]");
+    let hoisted = format!("{set}for i in range(n):\n    v: T.int32 = t[0]\n    if x == 5:\n        B[i] = v");
+    let unused = "for i in range(n):\n    v: T.int32 = t[0]\n    B[n - 1 - i] = A[n - 1 - i]";
+    let (one, indexed) = (format!("{set}B[0] = A[0] + x"), format!("{set}B[t[0] * 0] = A[0] + x"));
+    let chosen = format!("{set}B[T.max(0, T.min(0, t[0]))] = A[0] + x");
+    for (before, after) in
+        [(copy, unused), (guarded.as_str(), hoisted.as_str()), (one.as_str(), &indexed), (one.as_str(), &chosen)]
+    {
+        assert_ne!(open(&integers(before, after)), Vec::<String>::new(), "{after}");
+    }
+}
+
+#[test]
+fn loops_that_never_run_have_no_last_iteration() {
+    let body = "for i in range(-1, T.min(x, n)):\n    if 0 <= i:\n        B[i] = A[i]";
+    assert_eq!(open(&integers(body, body)), Vec::<String>::new());
+}
+
+#[test]
+fn a_condition_that_is_a_number_is_no_internal_error() {
+    let before = "for i in range(n):\n    if T.Cast(\"bool\", x):\n        B[i] = A[i]";
+    let after = "for i in range(n):\n    if x == 1:\n        B[n - 1 - i] = A[n - 1 - i]";
+    let right = after.replace("x == 1", "x != 0");
+    assert!(integers(before, after).iter().all(|report| !report.is_internal()));
+    assert!(is_refuted(&integers(before, after)));
+    assert_eq!(open(&integers(before, &right)), Vec::<String>::new());
+}
+
+#[test]
+fn a_long_chain_of_names_ends_in_an_answer() {
+    let chain = |index: &str| {
+        let names = (1..18).map(|i| format!("    v{i}: T.int32 = v{0} + v{0}\n", i - 1)).collect::<String>();
+        format!("for i in range(n):\n    v0: T.int32 = A[{index}]\n{names}    B[{index}] = v17")
+    };
+    assert!(!integers(&chain("i"), &chain("n - 1 - i")).is_empty());
 }
