@@ -144,7 +144,8 @@ fn integers(before: &str, after: &str) -> Vec<Report> {
         let head = "@T.prim_func\ndef main(a: T.handle, b: T.handle, x: T.int32):\n    n = T.int32()\n    \
                     A = T.match_buffer(a, (n,), \"int32\")\n    B = T.match_buffer(b, (n,), \"int32\")\n    \
                     t = T.alloc_buffer((1,), \"int32\")\n";
-        format!("{head}{}", body.lines().map(|line| format!("    {line}\n")).collect::<String>())
+        let lines: Vec<String> = body.lines().map(|line| format!("    {line}\n")).collect();
+        format!("{head}{}", lines.concat())
     };
     pair::validate(&read(&text(before)), &read(&text(after)), &[], &judge()).unwrap().reports
 }
@@ -186,8 +187,8 @@ fn a_condition_that_is_a_number_is_no_internal_error() {
 #[test]
 fn a_long_chain_of_names_ends_in_an_answer() {
     let chain = |index: &str| {
-        let names = (1..18).map(|i| format!("    v{i}: T.int32 = v{0} + v{0}\n", i - 1)).collect::<String>();
-        format!("for i in range(n):\n    v0: T.int32 = A[{index}]\n{names}    B[{index}] = v17")
+        let names: Vec<String> = (1..18).map(|i| format!("    v{i}: T.int32 = v{0} + v{0}\n", i - 1)).collect();
+        format!("for i in range(n):\n    v0: T.int32 = A[{index}]\n{}    B[{index}] = v17", names.concat())
     };
     assert!(!integers(&chain("i"), &chain("n - 1 - i")).is_empty());
 }

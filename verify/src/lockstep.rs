@@ -66,13 +66,6 @@ impl<'a> Lockstep<'a> {
         walk.goals
     }
 
-    /// Collects the goals for the parameters of two functions.
-    pub(crate) fn parameters(before: &'a PrimFunc, after: &PrimFunc, relation: &'a Relation<'a>) -> Vec<Goal> {
-        let one = PrimFunc { body: Stmt::seq(Vec::new()), ..before.clone() };
-        let two = PrimFunc { body: Stmt::seq(Vec::new()), ..after.clone() };
-        Lockstep::run(&one, &two, relation, &Correspondence::default())
-    }
-
     /// Collects the goals for two values at the end of one way; `after` is in terms of the same variables.
     pub(crate) fn compare(values: [&Expr; 2], path: Path, relation: &'a Relation<'a>, along: &Value) -> Vec<Goal> {
         let [before, after] = values;

@@ -4,7 +4,9 @@ use std::cell::Cell;
 
 use rayon::prelude::*;
 use tilewright_ir::equal::same_operation;
-use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc, Var};
+use tilewright_ir::{
+    Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc, Stmt, Var,
+};
 
 use crate::access::{Base, at_point, bindings_of, overflow};
 use crate::claims::{self, Relation};
@@ -195,6 +197,13 @@ pub fn correspondence(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) 
     let unfilled = fills::without(after, evidence).ok().filter(|_| well_formed);
     let found = unfilled.map(|unfilled| finder::functions(before, &unfilled, &Relation::new(evidence)));
     found.unwrap_or_default()
+}
+
+/// The goals for the parameters of two functions.
+pub(crate) fn parameters(before: &PrimFunc, after: &PrimFunc, relation: &Relation<'_>) -> Vec<Goal> {
+    let head = |func: &PrimFunc| PrimFunc { body: Stmt::seq(Vec::new()), ..func.clone() };
+    let (one, two) = (head(before), head(after));
+    Lockstep::run(&one, &two, relation, &Correspondence::default())
 }
 
 /// The claim speaks of the buffers that it names.

@@ -22,10 +22,9 @@ use crate::access::Base;
 use crate::claims::Relation;
 use crate::door::everywhere;
 use crate::judge::{Decision, Judge, Report, Side, unsupported};
-use crate::lockstep::Lockstep;
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::pass::decide_goal;
+use crate::pass::{decide_goal, parameters};
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::Verdict;
 
@@ -42,7 +41,7 @@ impl Judge {
         base: &Base<'_>,
     ) -> Vec<Report> {
         let relation = Relation::new(evidence);
-        let params = Lockstep::parameters(before, after, &relation);
+        let params = parameters(before, after, &relation);
         let params = params
             .iter()
             .map(|goal| Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, goal)));

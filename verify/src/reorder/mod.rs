@@ -38,7 +38,7 @@ use crate::lanes::renamed;
 use crate::lockstep::{Goal, Lockstep};
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::pass::{decide_goal, equal, fit, holds};
+use crate::pass::{decide_goal, equal, fit, holds, parameters};
 use crate::path::{Path, Step};
 use crate::verdict::Verdict;
 use statement::domain;
@@ -110,7 +110,7 @@ impl Judge {
         };
         let relation = Relation::new(evidence);
         let mut reports = Vec::new();
-        for goal in Lockstep::parameters(before, after, &relation) {
+        for goal in parameters(before, after, &relation) {
             reports
                 .push(Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, &goal)));
         }
