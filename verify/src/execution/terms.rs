@@ -23,6 +23,10 @@ pub(super) type Id = u32;
 /// Terms that there may be.
 const MOST_TERMS: usize = 1 << 22;
 
+/// Choices that may be put into order, and how deep they may nest.
+const MOST_CHOICES: u64 = 1 << 21;
+const MOST_DEPTH: usize = 256;
+
 /// Products in a polynomial; a longer sum is an operation like any other.
 const MOST_PRODUCTS: usize = 64;
 
@@ -50,6 +54,10 @@ pub(super) struct Terms {
     known: HashMap<Node, Id>,
     /// Whether something that was never written takes part in a term.
     undefined: Vec<bool>,
+    /// Choices that were put into order so far.
+    n_choices: u64,
+    /// How many choices are being put into order, one inside the other.
+    depth: usize,
 }
 
 /// A term, or the reason why there is none.
@@ -291,11 +299,17 @@ impl Terms {
             let (a, b) = (self.where_it(a, cond, true), self.where_it(b, cond, false));
             return if a == b { Ok(a) } else { self.add(Node::Choose(cond, a, b)) };
         }
+        self.n_choices += 1;
+        if self.depth >= MOST_DEPTH || self.n_choices > MOST_CHOICES {
+            return Err("too much depends on what memory holds".into());
+        }
+        self.depth += 1;
         let mut arms = [0; 2];
         for (arm, holds) in arms.iter_mut().zip([true, false]) {
             let (a, b) = (self.where_it(a, first, holds), self.where_it(b, first, holds));
             *arm = self.choose(cond, a, b)?;
         }
+        self.depth -= 1;
         if arms[0] == arms[1] { Ok(arms[0]) } else { self.add(Node::Choose(first, arms[0], arms[1])) }
     }
 
