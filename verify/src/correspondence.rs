@@ -1,7 +1,7 @@
 //! How the parts of two programs correspond: statements, loops, conditions, values and loads.
 //!
-//! A correspondence is a claim. It is found by a search that guesses ([`crate::finder`]), or given by whoever made the second
-//! program. The checker ([`crate::lockstep`]) walks the two programs along it and collects what has to hold. A wrong
+//! A correspondence is a claim. It is found by a search that guesses (`finder`), or given by whoever made the second
+//! program. The checker (`lockstep`) walks the two programs along it and collects what has to hold. A wrong
 //! correspondence leads to a goal that does not hold, or to a place where the checker cannot follow; it proves nothing.
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //! [Pair(Loop { body: [Pair(CondBefore([Pair(Store { value: Parts([Load, Parts([])]) })])), Dropped] })]
 //! ```
 //!
-//! Lists of statements are those that [`crate::lockstep`] sees: declarations and hints are stepped over, and names of values
+//! Lists of statements are those that `lockstep` sees: declarations and hints are stepped over, and names of values
 //! that do not read memory are inlined.
 
 /// The correspondence of two programs: of their bodies.
