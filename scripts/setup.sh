@@ -53,9 +53,19 @@ if [ ${#required[@]} -gt 0 ] && ! install_packages "${required[@]}"; then
   exit 1
 fi
 
-# Without a driver everything builds, proves and interprets; kernels are not run, and the reports say so.
-if ! has_opencl_driver && ! install_packages pocl-opencl-icd; then
-  say "no OpenCL driver: kernels will not be run (Debian's pocl-opencl-icd is one for every processor)"
+# The library that finds the drivers; Debian's package of PoCL does not ask for it.
+has_opencl_loader() {
+  local linker
+  linker=$(command -v ldconfig || echo /sbin/ldconfig)
+  [[ "$("$linker" -p 2>/dev/null)" == *libOpenCL.so* ]]
+}
+
+# Without both everything builds, proves and interprets; kernels are not run, and the reports say so.
+opencl=()
+has_opencl_driver || opencl+=(pocl-opencl-icd)
+has_opencl_loader || opencl+=(ocl-icd-libopencl1)
+if [ ${#opencl[@]} -gt 0 ] && ! install_packages "${opencl[@]}"; then
+  say "no OpenCL: kernels will not be run (Debian's packages pocl-opencl-icd and ocl-icd-libopencl1 are enough on every processor)"
 fi
 
 # Z3 from the z3-solver wheel: Debian's 4.8.12 links silently and then answers wrongly late. `pip download` installs
