@@ -21,12 +21,24 @@ pub struct Evidence {
     /// Buffers of the program after the pass whose claims were guessed from the shapes, because no pass made them. A wrong
     /// guess says nothing about the programs.
     pub guessed: Vec<Buffer>,
-    /// The claim that the iterations were put into another order. Without one, the program after corresponds to the program
-    /// before statement by statement and loop by loop.
-    pub reordering: Option<Reordering>,
-    /// The claim that nothing inside corresponds, and yet the parameters hold the same values in the end. The claims about
-    /// buffers are then about parameters alone.
-    pub only_results: bool,
+    /// What corresponds, apart from the buffers.
+    pub comparison: Comparison,
+}
+
+/// The claim about what corresponds in two programs.
+#[derive(Clone, Debug, Default)]
+pub enum Comparison {
+    /// The program after corresponds to the program before statement by statement and loop by loop.
+    #[default]
+    Statements,
+    /// The iterations of the stores were put into another order.
+    Iterations(Reordering),
+    /// Values go through other memory, and the parameters hold the same values in the end. The claims about buffers are then about
+    /// parameters alone.
+    Values(Flow),
+    /// Nothing inside corresponds, and yet the parameters hold the same values in the end. The claims about buffers are then
+    /// about parameters alone.
+    Results,
 }
 
 /// The claim that a program has the iterations of another one in another order: loops were split, fused, interchanged, tiled,
@@ -55,6 +67,54 @@ pub struct StoreOrigin {
     pub forward: Vec<Expr>,
     /// The value of each loop around the store after, outermost first, in terms of the loop variables before.
     pub back: Vec<Expr>,
+}
+
+/// The claim that two programs compute the same values, wherever these are kept on the way: in caches, registers, merged or doubled
+/// buffers, or nowhere.
+///
+/// Both programs are looked at as if each parameter that is written were read once more in the end, element by element, in terms
+/// of its indices before: those reads come behind the stores of the program, in the order of the parameters.
+#[derive(Clone, Debug, Default)]
+pub struct Flow {
+    /// The indices of the reads in the end, as the claims of their sources name them: one variable for each axis.
+    pub index: Vec<Var>,
+    /// Where the values come from that the program before reads.
+    pub before: Vec<Sources>,
+    /// Where the values come from that the program after reads.
+    pub after: Vec<Sources>,
+    /// What each store after is, and at last each read in the end.
+    pub stores: Vec<Origin>,
+}
+
+/// The claim that the instances of a store after write what instances before wrote.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The instances before. No store where the value is an intermediate one, which the program before does not store.
+    pub instances: Vec<Instance>,
+    /// Stores before the values of which are computed once more here, instead of being read.
+    pub opened_before: Vec<usize>,
+    /// Stores after the values of which the program before computes once more here.
+    pub opened_after: Vec<usize>,
+}
+
+/// For each value that a store reads from memory that the program writes, in the order of the text: the store that wrote it.
+pub type Sources = Vec<Vec<Instance>>;
+
+/// An instance of a store: the store, and the values of the loops around it. A list of instances holds case by case: each one where
+/// its condition holds and those in front of it do not.
+///
+/// ```text
+/// for i: for k: C[i] = C[i] + A[i, k]     the value of C[i] was written
+///                                         by this store at (i, k - 1), when 0 <= k - 1; else it is what the call found
+/// ```
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// In which cases: a condition on the loop variables of the reader. `None` for all that are left.
+    pub when: Option<Expr>,
+    /// The position of the store in its program. As the source of a value, `None` is what memory held when the program was called.
+    pub store: Option<usize>,
+    /// The value of each loop around that store, outermost first.
+    pub at: Vec<Expr>,
 }
 
 /// The claim that the padding of a buffer has a certain value.

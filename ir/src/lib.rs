@@ -82,8 +82,8 @@ pub use digits::{DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView}
 pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};
 pub use eval::{Bindings, EvalError};
 pub use evidence::{
-    BufferChange, BufferClaim, Evidence, Holder, InverseClaim, LoweringEvidence, PadFill, Reordering, StoreClaim,
-    StoreOrigin, StoreRole,
+    BufferChange, BufferClaim, Comparison, Evidence, Flow, Holder, Instance, InverseClaim, LoweringEvidence, Origin,
+    PadFill, Reordering, Sources, StoreClaim, StoreOrigin, StoreRole,
 };
 pub use expr::Expr;
 pub use func::{FuncAttrs, Module, PrimFunc};

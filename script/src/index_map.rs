@@ -44,6 +44,35 @@ impl Symbols {
     }
 }
 
+impl FromIterator<Var> for Symbols {
+    /// The symbols that are known before a text is read, each with its own type.
+    fn from_iter<I: IntoIterator<Item = Var>>(vars: I) -> Self {
+        Self(vars.into_iter().collect())
+    }
+}
+
+/// Returns the first place of a name in a text as a whole word; all of the text if there is none.
+///
+/// ```
+/// use tilewright_ir::Span;
+/// use tilewright_script::span_of_name;
+/// assert_eq!(span_of_name("k", "lambda kk, i: [kk + k]"), Span::new(20, 21));
+/// assert_eq!(span_of_name("é", "é + 1"), Span::new(0, 2));
+/// assert_eq!(span_of_name("z", "abc"), Span::new(0, 3));
+/// ```
+pub fn span_of_name(name: &str, text: &str) -> Span {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let whole = |at: usize| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(part)
+    };
+    let found = text.match_indices(name).map(|(at, _)| at).find(|&at| whole(at));
+    let (start, end) = found.map_or((0, text.len()), |at| (at, at + name.len()));
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    Span::new(offset(start), offset(end))
+}
+
 /// Reads an index map over the logical shape `shape`. Without a shape, the extent of an index `n` is the symbol
 /// `n_extent`. Names other than the lambda's parameters are symbolic extents.
 ///

@@ -36,7 +36,7 @@ pub mod tvmscript;
 pub mod xla;
 
 pub use diagnostic::{DiagnosticRenderer, Source};
-pub use index_map::{Symbols, output_spans, read_condition, read_index_map, read_predicate, read_shape};
+pub use index_map::{Symbols, output_spans, read_condition, read_index_map, read_predicate, read_shape, span_of_name};
 pub use source::{MAX_SCOPES, is_name, nearest, nearest_function};
 pub use tile_layout::{print_xla_layout, read_xla_layout};
 pub use tvmscript::{is_tvmscript, print_expr, print_func, print_module, read_module};

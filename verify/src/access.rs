@@ -66,7 +66,7 @@ impl<'j> Base<'j> {
     }
 
     /// The reports about a program, if its premises can hold together. From premises that contradict each other everything
-    /// follows, and nothing is proved.
+    /// follows, and nothing is proved: all that is not refuted is vacuous.
     pub(crate) fn grounded(&self, mut reports: Vec<Report>) -> Vec<Report> {
         if self.start.is_reached_where(|bindings| self.admits(bindings)) {
             return reports;
@@ -74,7 +74,14 @@ impl<'j> Base<'j> {
         let (mut question, mut names) = (self.question.fork(), self.names.clone());
         self.start.assume(&mut question, &mut names);
         let Some(open) = vacuity(&question) else { return reports };
-        for report in reports.iter_mut().filter(|report| report.verdict.is_proved()) {
+        // Where no call is possible, what was left open is about no call either.
+        let is_vacuous = matches!(open.0, Verdict::Vacuous(_));
+        let is_void = |report: &Report| match &report.verdict {
+            Verdict::Proved(_) => true,
+            Verdict::Unknown(reason) => is_vacuous && !reason.is_internal(),
+            Verdict::Refuted(_) | Verdict::Vacuous(_) | Verdict::Skipped(_) => false,
+        };
+        for report in reports.iter_mut().filter(|report| is_void(report)) {
             (report.verdict, report.method) = open.clone();
             report.proof.clear();
         }

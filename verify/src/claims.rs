@@ -40,6 +40,17 @@ impl<'a> Relation<'a> {
         kept
     }
 
+    /// The buffer of the program before that a buffer of the program after is, element by element; none if it was moved.
+    pub(crate) fn unmoved<'b>(&self, after: &'b Buffer) -> Option<&'b Buffer>
+    where
+        'a: 'b,
+    {
+        match self.by_after.get(after) {
+            Some(claim) => (claim.change == BufferChange::Rename).then_some(&claim.before),
+            None => Some(after),
+        }
+    }
+
     /// The index in `after` that corresponds to an index in `before`; none if the buffers do not correspond.
     pub(crate) fn image(&self, before: &Buffer, after: &Buffer, indices: &[Expr]) -> Option<Vec<Expr>> {
         match self.by_after.get(after) {
@@ -193,4 +204,22 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
 
 fn before_separators(buffer: &Buffer) -> &[usize] {
     buffer.axis_separators.positions()
+}
+
+/// The row-major position of an index within a group of axes.
+pub(crate) fn row_major(index: &[Expr], shape: &[Expr], group: std::ops::Range<usize>) -> Expr {
+    let mut value: Option<Expr> = None;
+    for axis in group {
+        let digit = index[axis].clone();
+        value = Some(match value {
+            None => digit,
+            Some(value) => value * shape[axis].clone() + digit,
+        });
+    }
+    value.unwrap_or_else(|| Expr::int(0))
+}
+
+/// The position of an index in memory with these strides.
+pub(crate) fn strided(index: &[Expr], strides: &[Expr], offset: &Expr) -> Expr {
+    index.iter().zip(strides).fold(offset.clone(), |sum, (index, stride)| sum + index.clone() * stride.clone())
 }

@@ -16,6 +16,8 @@
 //! Lists of statements are those that `lockstep` sees: declarations and hints are stepped over, and names of values
 //! that do not read memory are inlined.
 
+use crate::judge::Side;
+
 /// The correspondence of two programs: of their bodies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Correspondence {
@@ -77,6 +79,8 @@ pub enum Pair {
         /// The stores.
         body: Vec<Row>,
     },
+    /// One of the statements in its other form ([`crate::forms`]): its condition taken apart, or a choice as a branch.
+    Unfolded(Side, Box<Pair>),
     /// Two allocations.
     Allocate(Vec<Row>),
     /// Two names for a value that reads memory.
@@ -105,6 +109,8 @@ pub enum Value {
     Parts(Vec<Value>),
     /// Two conditionals: the conditions, and the values where they hold and where they do not.
     Choice(Box<[Value; 3]>),
+    /// The value after with its operands exchanged: `y + x` for `x + y`, `y > x` for `x < y`, `y if c else x` for `x if not c else y`.
+    Turned(Box<Value>),
     /// A conditional before whose condition is decided, and how it comes out: the value that is taken, and all of the value
     /// after.
     Decided(bool, Box<Value>),

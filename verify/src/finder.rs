@@ -12,8 +12,9 @@ use tilewright_ir::{Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Var};
 
 use crate::claims::Relation;
 use crate::correspondence::{Correspondence, LoadPair, Pair, Row, Value};
+use crate::forms::{plain, unfolded};
+use crate::judge::Side;
 use crate::lanes;
-use crate::lockstep::plain;
 use crate::path::{Path, Step};
 
 /// The walk.
@@ -28,6 +29,8 @@ struct Finder<'a> {
     lane: Option<Var>,
     /// Places for which nothing was found.
     n_unknown: usize,
+    /// Loads that seem to read other elements than those that they are compared with.
+    n_unlike: usize,
 }
 
 /// How two functions correspond, whose buffers became one another as in `relation`.
@@ -45,7 +48,7 @@ pub(crate) fn values(before: &Expr, after: &Expr, path: Path, relation: &Relatio
 
 impl<'a> Finder<'a> {
     fn at(path: Path, relation: &'a Relation<'a>) -> Self {
-        Self { relation, before: None, path, renames: Substitution::default(), lane: None, n_unknown: 0 }
+        Self { relation, before: None, path, renames: Substitution::default(), lane: None, n_unknown: 0, n_unlike: 0 }
     }
 
     fn inside<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
@@ -98,6 +101,9 @@ impl<'a> Finder<'a> {
     }
 
     fn pair(&mut self, old: &Stmt, new: &Stmt) -> Pair {
+        if let Some((side, [old, new])) = self.other_form(old, new) {
+            return Pair::Unfolded(side, Box::new(self.pair(&old, &new)));
+        }
         match (&old.kind, &new.kind) {
             (StmtKind::For(x), StmtKind::For(y)) => self.loops(x, y),
             (
@@ -144,6 +150,28 @@ impl<'a> Finder<'a> {
             (StmtKind::Assert { cond: x, .. }, StmtKind::Assert { cond: y, .. })
             | (StmtKind::Evaluate(x), StmtKind::Evaluate(y)) => Pair::Effect(self.values(x, &self.renames.apply(y))),
             _ => Pair::Unknown,
+        }
+    }
+
+    /// The two statements with one of them in its other form, if memory decides what they do and only one of them has that form.
+    fn other_form(&self, old: &Stmt, new: &Stmt) -> Option<(Side, [Stmt; 2])> {
+        if self.lane.is_some() {
+            return None;
+        }
+        let unfold_old = || Some((Side::Before, [unfolded(old)?.stmt, new.clone()]));
+        let unfold_new = || Some((Side::After, [old.clone(), unfolded(new)?.stmt]));
+        match (&old.kind, &new.kind) {
+            (StmtKind::If { cond: x, else_body: a, .. }, StmtKind::If { cond: y, else_body: b, .. })
+                if a.is_some() == b.is_some() && (x.reads_memory() || y.reads_memory()) =>
+            {
+                match (unfold_old(), unfold_new()) {
+                    (Some(_), Some(_)) => None,
+                    (old, new) => old.or(new),
+                }
+            }
+            (StmtKind::Store { .. }, StmtKind::If { else_body: Some(_), .. }) => unfold_old(),
+            (StmtKind::If { else_body: Some(_), .. }, StmtKind::Store { .. }) => unfold_new(),
+            _ => None,
         }
     }
 

@@ -18,7 +18,7 @@ use tilewright_ir::{Expr, Span, Var, sabotage};
 use tilewright_kernel::strategy::Search;
 
 use crate::digits::Windows;
-use crate::door::{self, Grounds};
+use crate::door::{self, All, Grounds};
 use crate::enumerate::MAX_POINTS;
 use crate::goal::Kind;
 use crate::kernel::{Consistency, Context, Failure, Rule, Step};
@@ -239,6 +239,33 @@ impl Judge {
         let ms = start.elapsed().as_secs_f64() * 1e3;
         Report { obligation, subject: subject.into(), verdict, method, ms, place: None, proof }
     }
+}
+
+/// The worse of two decisions.
+pub(crate) fn worse(a: Decision, b: Decision) -> Decision {
+    match (a, b) {
+        ((Verdict::Proved(one), how), (Verdict::Proved(two), other)) => {
+            (Verdict::Proved(one.and(two)), if how.weight() < other.weight() { other } else { how })
+        }
+        (a, b) if b.0 > a.0 || (b.0 == a.0 && a.1.weight() < b.1.weight()) => b,
+        (a, _) => a,
+    }
+}
+
+/// The decision about a statement that is made of several: the first one that is not proved, or else all of them. What comes after
+/// one that is not proved is not asked.
+pub(crate) fn all_of(decisions: impl IntoIterator<Item = Decision>) -> Decision {
+    let (mut grounds, mut method) = (All::default(), Method::SameText);
+    for decision in decisions {
+        match decision {
+            (Verdict::Proved(found), how) => {
+                grounds.add(found);
+                method = if how.weight() > method.weight() { how } else { method };
+            }
+            open => return open,
+        }
+    }
+    (grounds.proved(), method)
 }
 
 /// The verdict if the premises contradict each other, or if it is not known whether they do. `None` if they can hold.

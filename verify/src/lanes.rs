@@ -23,9 +23,9 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, Pr
 use crate::access::{Access, accesses, at_point, bindings_of, lane_of};
 use crate::concrete::{instances, tuple};
 use crate::door::Grounds;
+use crate::forms::plain;
 use crate::judge::{Decision, Judge, decide, unsupported};
 use crate::kernel::Failure;
-use crate::lockstep::plain;
 use crate::map::{self, MapClaim};
 use crate::method::Method;
 use crate::obligation::Obligation;

@@ -46,6 +46,8 @@ mod enumerate;
 mod execution;
 mod fills;
 mod finder;
+pub mod flow;
+mod forms;
 pub mod gf2;
 pub mod goal;
 mod iterations;

@@ -20,11 +20,11 @@ use tilewright_ir::{Expr, For, PrimFunc, Span, Stmt, StmtKind, UnaryOp, Var};
 
 pub(crate) use goal::{Goal, GoalKind};
 pub(crate) use memory::{Choice, Read, loads, with_old_loads};
-pub(crate) use values::chooses_by_lane;
 
 use crate::access::describe;
 use crate::claims::Relation;
 use crate::correspondence::{Correspondence, LoadPair, Pair, Row, Value};
+use crate::forms::{has_value, plain, unfolded};
 use crate::judge::Side;
 use crate::lanes;
 use crate::map::has_operation;
@@ -204,6 +204,13 @@ impl<'a> Lockstep<'a> {
                 self.comes_out(&cond, true, !sabotage::on("added-condition-unchecked"));
                 self.stmts(&[old], &[then_body], rows);
             }
+            (Pair::Unfolded(Side::Before, pair), ..) if let Some(other) = unfolded(old) => {
+                self.pair(&other.stmt, new, pair);
+            }
+            (Pair::Unfolded(Side::After, pair), ..) if let Some(other) = unfolded(new) => {
+                self.have_values(&other.evaluated_early);
+                self.pair(old, &other.stmt, pair);
+            }
             (
                 Pair::Allocate(rows),
                 StmtKind::Allocate { buffer: x, body: a },
@@ -272,25 +279,14 @@ impl<'a> Lockstep<'a> {
         self.fits(used.iter().map(|(part, _)| part));
     }
 
+    /// Expressions that the program after evaluates where the one before does not.
+    fn have_values(&mut self, exprs: &[Expr]) {
+        if let Some(expr) = exprs.iter().find(|expr| !has_value(expr, self.relation, self.before)) {
+            self.stuck(format!("`{expr}` is evaluated after where it is not before, and may have no value there"));
+        }
+    }
+
     fn all_renamed(&self, exprs: &[Expr]) -> Vec<Expr> {
         exprs.iter().map(|expr| self.renames.apply(expr)).collect()
     }
-}
-
-/// The statements that do something, with declarations and hints stepped over and bindings inlined.
-pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
-    let mut found = Vec::new();
-    for stmt in stmts {
-        match &stmt.kind {
-            StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => found.extend(plain(&[body])),
-            StmtKind::Let { var, value, body } if !value.reads_memory() => {
-                let inlined = Substitution::new([var], [value.clone()]).apply_stmt(body);
-                found.extend(plain(&[&inlined]));
-            }
-            StmtKind::Seq(inner) => found.extend(plain(&inner.iter().collect::<Vec<_>>())),
-            StmtKind::Evaluate(expr) if !expr.reads_memory() => {}
-            _ => found.push((*stmt).clone()),
-        }
-    }
-    found
 }

@@ -18,7 +18,7 @@ use crate::claims::Relation;
 use crate::concrete::tuple;
 use crate::door::inspected;
 use crate::finder;
-use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
+use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported, worse};
 use crate::lockstep::{Goal, GoalKind, Lockstep};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -151,17 +151,6 @@ fn unknown(reason: impl Into<String>) -> Decision {
     unsupported(reason)
 }
 
-/// The worse of two decisions.
-fn worse(a: Decision, b: Decision) -> Decision {
-    match (a, b) {
-        ((Verdict::Proved(one), how), (Verdict::Proved(two), other)) => {
-            (Verdict::Proved(one.and(two)), if how.weight() < other.weight() { other } else { how })
-        }
-        (a, b) if b.0 > a.0 || (b.0 == a.0 && a.1.weight() < b.1.weight()) => b,
-        (a, _) => a,
-    }
-}
-
 impl<'a> Lowering<'a> {
     /// The axes that a claim's variables stand for: those of the tensor and, for an update, the reduced ones.
     fn axes(&self, claim: &StoreClaim) -> Result<Vec<Axis>, String> {
@@ -234,16 +223,11 @@ impl<'a> Lowering<'a> {
         );
         let mut decision: Decision = (inspected(), Method::SameText);
         for step in &store.path.steps {
-            let needed = match step {
-                Step::Loop(var, min, extent) => {
-                    let (value, min, extent) =
-                        (inverse.apply(&Expr::from(var)), inverse.apply(min), inverse.apply(extent));
-                    Expr::binary(tilewright_ir::BinaryOp::Le, min.clone(), value.clone()).and(value.lt(min + extent))
-                }
-                Step::Guard(..) if sabotage::on("lowering-ignores-guards") => continue,
-                Step::Guard(cond, true) => inverse.apply(cond),
-                Step::Guard(cond, false) => Expr::unary(tilewright_ir::UnaryOp::Not, inverse.apply(cond)),
-                Step::Let(..) => return unknown("a binding around a store of a lowered program"),
+            if matches!(step, Step::Guard(..)) && sabotage::on("lowering-ignores-guards") {
+                continue;
+            }
+            let Some(needed) = step.conditions(&inverse).and_then(|parts| parts.into_iter().reduce(Expr::and)) else {
+                return unknown("a binding around a store of a lowered program");
             };
             decision = worse(decision, holds(self.judge, &domain, &needed));
         }

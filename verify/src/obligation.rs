@@ -4,7 +4,7 @@
 //! |---|---|
 //! | maps, layouts | bounds, injective, tight, inverse, padding, overflow, specification; tiling and bitcast of layouts |
 //! | programs | bounds, overflow, lanes, race, defined, texture |
-//! | passes, lowering | simulation, iteration, order, flatten, padding, race; those of maps and layouts for their claims |
+//! | passes, lowering | simulation, iteration, order, alive, flatten, padding, race; those of maps and layouts for their claims |
 //! | kernels | dividend |
 //! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access |
 
@@ -32,6 +32,8 @@ pub enum Obligation {
     Iteration,
     /// Iterations that touch the same element, one of them writing it, keep their order.
     Order,
+    /// Each value that is read is the one that a certain iteration of a certain store wrote last.
+    Alive,
     /// Each load and store of a program after a pass corresponds to one before it, with the same value.
     Simulation,
     /// The index of each flattened axis is the row-major linearization of its separator group.
@@ -64,7 +66,7 @@ pub enum Obligation {
 
 impl Obligation {
     /// All obligations, in the order of their declaration.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Bounds,
         Self::Injective,
         Self::Tight,
@@ -73,6 +75,7 @@ impl Obligation {
         Self::Overflow,
         Self::Iteration,
         Self::Order,
+        Self::Alive,
         Self::Simulation,
         Self::Flatten,
         Self::Tiling,
@@ -100,6 +103,7 @@ impl Obligation {
             Self::Overflow => "overflow",
             Self::Iteration => "iteration",
             Self::Order => "order",
+            Self::Alive => "alive",
             Self::Simulation => "simulation",
             Self::Flatten => "flatten",
             Self::Tiling => "tiling",

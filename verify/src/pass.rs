@@ -5,11 +5,11 @@ use std::cell::Cell;
 use rayon::prelude::*;
 use tilewright_ir::equal::same_operation;
 use tilewright_ir::{
-    Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc, Stmt, Var,
+    Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Comparison, Evidence, Expr, IndexMap, PrimFunc, Stmt, Var,
 };
 
 use crate::access::{Base, at_point, bindings_of, overflow};
-use crate::claims::{self, Relation};
+use crate::claims::{self, Relation, row_major, strided};
 use crate::concrete::tuple;
 use crate::correspondence::Correspondence;
 use crate::door::inspected;
@@ -44,7 +44,7 @@ impl Judge {
     /// after is the same up to names.
     pub fn check_pass(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
         // The other ways to compare two programs do not walk along a correspondence.
-        let is_walked = evidence.reordering.is_none() && !evidence.only_results;
+        let is_walked = matches!(evidence.comparison, Comparison::Statements);
         let along = if is_walked { correspondence(before, after, evidence) } else { Correspondence::default() };
         let compared = self.check_pass_along(before, after, evidence, &along);
         let is_open = |report: &&Report| !report.verdict.is_proved();
@@ -108,14 +108,15 @@ impl Judge {
         let mut buffers = before.buffers();
         buffers.extend(after.buffers());
         let base = Base::new(self, before, &buffers);
-        if evidence.only_results {
-            reports.extend(self.check_execution((before, after), evidence, &base));
-        } else if let Some(claim) = &evidence.reordering {
-            reports.extend(self.check_reordering((before, &unfilled), evidence, claim, &base));
-        } else {
-            let goals = Lockstep::run(before, &unfilled, &Relation::new(evidence), along);
-            reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
-        }
+        reports.extend(match &evidence.comparison {
+            Comparison::Statements => {
+                let goals = Lockstep::run(before, &unfilled, &Relation::new(evidence), along);
+                self.in_parallel(|| self.decide_goals(evidence, &base, &goals))
+            }
+            Comparison::Iterations(claim) => self.check_reordering((before, &unfilled), evidence, claim, &base),
+            Comparison::Values(claim) => self.check_flow((before, &unfilled), evidence, claim, &base),
+            Comparison::Results => self.check_execution((before, after), evidence, &base),
+        });
         reports.extend(self.check_program_on(Side::After, after));
         base.grounded(reports)
     }
@@ -199,11 +200,22 @@ pub fn correspondence(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) 
     found.unwrap_or_default()
 }
 
-/// The goals for the parameters of two functions.
+/// The goals for the parameters of two functions whose bodies are compared in terms of the same variables: a scalar parameter of one
+/// is the parameter at the same position of the other.
 pub(crate) fn parameters(before: &PrimFunc, after: &PrimFunc, relation: &Relation<'_>) -> Vec<Goal> {
     let head = |func: &PrimFunc| PrimFunc { body: Stmt::seq(Vec::new()), ..func.clone() };
     let (one, two) = (head(before), head(after));
-    Lockstep::run(&one, &two, relation, &Correspondence::default())
+    let mut goals = Lockstep::run(&one, &two, relation, &Correspondence::default());
+    let scalars = |func: &PrimFunc| -> Vec<Option<Var>> {
+        func.params.iter().map(|param| func.param_buffer(param).is_none().then(|| param.clone())).collect()
+    };
+    if scalars(before) != scalars(after) {
+        let kind = GoalKind::Stuck("the scalar parameters are other variables, or at other positions".into());
+        let (subject, path) = ("parameters".into(), Path::of(before));
+        let (obligation, side, span, is_guess) = (Obligation::Simulation, Side::After, None, false);
+        goals.push(Goal { obligation, subject, side, span, path, is_guess, kind });
+    }
+    goals
 }
 
 /// The claim speaks of the buffers that it names.
@@ -276,22 +288,6 @@ fn flatten(judge: &Judge, claim: &BufferClaim, scalars: &[Var]) -> Decision {
 
 fn refuted_claim(text: String) -> Decision {
     (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), Method::Structure)
-}
-
-fn row_major(index: &[Expr], shape: &[Expr], group: std::ops::Range<usize>) -> Expr {
-    let mut value: Option<Expr> = None;
-    for axis in group {
-        let digit = index[axis].clone();
-        value = Some(match value {
-            None => digit,
-            Some(value) => value * shape[axis].clone() + digit,
-        });
-    }
-    value.unwrap_or_else(|| Expr::int(0))
-}
-
-fn strided(index: &[Expr], strides: &[Expr], offset: &Expr) -> Expr {
-    index.iter().zip(strides).fold(offset.clone(), |sum, (index, stride)| sum + index.clone() * stride.clone())
 }
 
 /// Where memory is rearranged, every alias is rearranged alike.

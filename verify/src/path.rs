@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::sabotage;
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Traps, UnaryOp, Var};
 
 use crate::concrete::instances;
@@ -30,6 +31,21 @@ pub enum Step {
     Let(Var, Expr),
     /// A condition, and whether it holds.
     Guard(Expr, bool),
+}
+
+impl Step {
+    /// The conditions that the step is taken, with other values of its variables. `None` for a name, which any value may have.
+    pub(crate) fn conditions(&self, at: &Substitution) -> Option<Vec<Expr>> {
+        match self {
+            Self::Loop(var, min, extent) => {
+                let (value, min, extent) = (at.apply(&Expr::from(var)), at.apply(min), at.apply(extent));
+                Some(vec![Expr::binary(BinaryOp::Le, min.clone(), value.clone()), value.lt(min + extent)])
+            }
+            Self::Guard(cond, true) => Some(vec![at.apply(cond)]),
+            Self::Guard(cond, false) => Some(vec![Expr::unary(UnaryOp::Not, at.apply(cond))]),
+            Self::Let(..) => None,
+        }
+    }
 }
 
 /// The path from the start of a function to a statement, outermost step first.

@@ -30,7 +30,7 @@ pub enum Premise {
         /// The value, as it is printed.
         value: String,
     },
-    /// The user assumes this of the symbolic extents.
+    /// The user assumes this of the integers of the call.
     Assumed(String),
     /// The sums (or products) of floats in these tensors may be taken in another order than the definition lists them.
     ReductionOrder(Vec<String>),
@@ -119,7 +119,7 @@ impl fmt::Display for Premise {
         match self {
             Self::Extents(names) => write!(f, "at least 1: {}", names.join(", ")),
             Self::Sizes(names) => write!(f, "at most {MAX_SYMBOLIC_ELEMENTS} elements each: {}", names.join(", ")),
-            Self::Assumed(condition) => f.write_str(condition),
+            Self::Assumed(condition) => write!(f, "assumed: {condition}"),
             Self::HostPadding { buffer, value } => write!(f, "the caller writes {value} to the padding of {buffer}"),
             Self::ReductionOrder(names) => write!(f, "floats may be summed in any order: {}", names.join(", ")),
         }

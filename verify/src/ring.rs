@@ -65,6 +65,10 @@ impl<'e> Ring<'e> {
                     self.reduced(sum.plus(&product)?)
                 })
             }
+            Expr::Binary(BinaryOp::Shl, a, by) if self.shifts(by) => {
+                let shifted = self.poly(a)?.scaled(1 << by.as_const_int()?)?;
+                self.reduced(shifted)
+            }
             Expr::Float { .. }
             | Expr::Var(_)
             | Expr::Binary(..)
@@ -83,6 +87,11 @@ impl<'e> Ring<'e> {
                 Some(Poly::atom(u32::try_from(number).ok()?))
             }
         }
+    }
+
+    /// Whether a shift by this amount is a product with a power of two: a constant that does not trap.
+    fn shifts(&self, by: &Expr) -> bool {
+        by.as_const_int().is_some_and(|by| (0..i128::from(self.bits)).contains(&by))
     }
 
     /// A polynomial with its coefficients in `-2^(bits - 1) .. 2^(bits - 1)`; `None` if it has too many terms.
@@ -118,11 +127,17 @@ mod tests {
         // 2^31 + 2^31 is 0 in 32 bits, and 2^31 is not.
         let half = Expr::Int { value: -(1 << 31), ty: ScalarType::Int32 };
         assert!(same(&(x.clone() + half.clone() + half.clone()), &x));
-        assert!(!same(&(x.clone() + half), &x));
+        assert!(!same(&(x.clone() + half.clone()), &x));
         // A quotient is a part: nothing is known about its operands, which may wrap.
         let third = |operand: Expr| operand.floor_div(int(3));
         assert!(same(&(third(x.clone()) + x.clone()), &(x.clone() + third(x.clone()))));
         assert!(!same(&third(x.clone() + y.clone()), &third(y.clone() + x.clone())));
+        // A shift by a constant is a product; by 32 bits it traps, and by a variable it may.
+        let shifted = |by: Expr| Expr::binary(BinaryOp::Shl, x.clone() + y.clone(), by);
+        assert!(same(&shifted(int(3)), &(x.clone() * int(8) + y.clone() * int(8))));
+        assert!(same(&shifted(int(31)), &((x.clone() + y.clone()) * half)));
+        assert!(!same(&shifted(int(3)), &shifted(int(2))) && !same(&shifted(int(32)), &int(0)));
+        assert!(!same(&shifted(y.clone()), &(x.clone() + y.clone())));
         // A part that only the new expression contains may have no value.
         let none = third(x.clone()) * int(0);
         assert!(same(&(none.clone() + y.clone()), &y) && !same(&y, &(none + y.clone())));

@@ -31,7 +31,7 @@ impl Judge {
 /// Whether two programs are the same up to names, and nothing is claimed to have moved: a caller passes to both the same
 /// arguments in the same places.
 pub(crate) fn is_same(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> bool {
-    let Evidence { pass: _, buffers, fills, guessed: _, reordering: _, only_results: _ } = evidence;
+    let Evidence { pass: _, buffers, fills, guessed: _, comparison: _ } = evidence;
     fills.is_empty() && buffers.iter().all(moves_nothing) && funcs_equal(before, after, false)
 }
 

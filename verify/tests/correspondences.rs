@@ -11,6 +11,7 @@ use common::pair::{Pair as Programs, shown};
 use common::{judge, program};
 use tilewright_ir::{Buffer, BufferChange, BufferClaim, Evidence, IndexMap, PrimFunc};
 use tilewright_verify::correspondence::{Correspondence, LoadPair, Pair, Row, Value};
+use tilewright_verify::judge::Side;
 use tilewright_verify::{Judge, Obligation, Report, correspondence};
 
 fn is_proved(reports: &[Report]) -> bool {
@@ -77,6 +78,8 @@ fn pairs(pair: &Pair) -> Vec<Pair> {
         Pair::CondBefore(around.clone()),
         Pair::CondAfter(around),
         Pair::SharedFirst(Box::new(pair.clone())),
+        Pair::Unfolded(Side::Before, Box::new(pair.clone())),
+        Pair::Unfolded(Side::After, Box::new(pair.clone())),
         Pair::Unknown,
     ];
     match pair {
@@ -122,6 +125,10 @@ fn pairs(pair: &Pair) -> Vec<Pair> {
             found.push((**pair).clone());
             found.extend(pairs(pair).into_iter().map(|pair| Pair::SharedFirst(Box::new(pair))));
         }
+        Pair::Unfolded(side, pair) => {
+            found.push((**pair).clone());
+            found.extend(pairs(pair).into_iter().map(|pair| Pair::Unfolded(*side, Box::new(pair))));
+        }
         Pair::Gathered { cond, index, body } => {
             found.push(Pair::CondBefore(body.clone()));
             found.extend(inner(body, &|body| Pair::Gathered { cond: cond.clone(), index: index.clone(), body }));
@@ -149,6 +156,7 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Parts(Vec::new()),
         Value::Parts(vec![Value::Whole(Vec::new()); 2]),
         Value::Lanes(boxed()),
+        Value::Turned(boxed()),
         Value::Decided(true, boxed()),
         Value::Decided(false, boxed()),
         Value::Unknown,
@@ -158,6 +166,10 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Lanes(inner) => {
             found.push((**inner).clone());
             found.extend(values(inner).into_iter().map(|inner| Value::Lanes(Box::new(inner))));
+        }
+        Value::Turned(inner) => {
+            found.push((**inner).clone());
+            found.extend(values(inner).into_iter().map(|inner| Value::Turned(Box::new(inner))));
         }
         Value::Load(list) => found.extend(loads(list).into_iter().map(Value::Load)),
         Value::Parts(parts) => {
@@ -241,6 +253,36 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
         "for i in range(24):\n    if I[i] < 5:\n        B[i] = A[i]",
         "for i in range(24):\n    if I[0] < 5:\n        B[i] = A[i]",
     ),
+    // A branch on values as a choice with the wrong side, a wrong condition, or a side that traps where it is not chosen.
+    (
+        "A B C",
+        "for i in range(24):\n    if A[i] > C[i]:\n        B[i] = A[i]\n    else:\n        B[i] = C[i]",
+        "for i in range(24):\n    B[i] = T.Select(A[i] > C[i], C[i], A[i])",
+    ),
+    (
+        "A B C",
+        "for i in range(24):\n    B[i] = T.if_then_else(A[i] > C[i], A[i], C[i])",
+        "for i in range(24):\n    if not A[i] > C[i]:\n        B[i] = A[i]\n    else:\n        B[i] = C[i]",
+    ),
+    (
+        "I J",
+        "for i in range(24):\n    if I[i] != 0:\n        J[i] = T.floordiv(8, I[i])\n    else:\n        J[i] = 0",
+        "for i in range(24):\n    J[i] = T.Select(I[i] != 0, T.floordiv(8, I[i]), 0)",
+    ),
+    // Nested conditions on values joined by the other operator, or without one of them.
+    (
+        "A B C",
+        "for i in range(24):\n    if A[i] > C[i]:\n        if C[i] > A[i + 1]:\n            B[i] = A[i]",
+        "for i in range(24):\n    if A[i] > C[i] or C[i] > A[i + 1]:\n        B[i] = A[i]",
+    ),
+    (
+        "A B C",
+        "for i in range(24):\n    if A[i] > C[i]:\n        if C[i] > A[i + 1]:\n            B[i] = A[i]",
+        "for i in range(24):\n    if A[i] > C[i] and A[i + 1] > C[i]:\n        B[i] = A[i]",
+    ),
+    // Operands exchanged where that makes another value.
+    ("A B C", "for i in range(24):\n    B[i] = A[i] / C[i]", "for i in range(24):\n    B[i] = C[i] / A[i]"),
+    ("A B C", "for i in range(24):\n    B[i] = A[i] * C[0]", "for i in range(24):\n    B[i] = C[i] * A[0]"),
     // Wrong loads: in a value, in an index, in the index of an index, in an integer that is compared as a whole.
     ("A B C", "for i in range(24):\n    B[i] = A[i] - C[i]", "for i in range(24):\n    B[i] = C[i] - A[i]"),
     (

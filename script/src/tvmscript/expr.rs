@@ -233,7 +233,12 @@ impl<'a> Reader<'a> {
         };
         if self.lookup(&name.id).is_none() && self.free_names {
             let message = format!("`{}` is not a buffer here", name.id);
-            return self.error("not-a-buffer", expr.range(), message, "an index map computes with indices and extents");
+            return self.error(
+                "not-a-buffer",
+                expr.range(),
+                message,
+                "index maps and conditions compute with integers, and read no memory",
+            );
         }
         match self.name(name)? {
             Binding::Buffer(buffer) | Binding::Unallocated(buffer) | Binding::Pointer(buffer) => Some(buffer),

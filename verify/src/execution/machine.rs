@@ -4,7 +4,7 @@
 //! What depends on the values in memory becomes a choice between terms. What could trap ends the run: the answer is unknown
 //! then.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::{
     BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Scalar, ScalarType, Stmt, StmtKind, UnaryOp, Var, sabotage,
@@ -54,36 +54,33 @@ pub(super) fn position(buffer: &Buffer, index: &[i128]) -> Result<i128, String> 
     }
     let constant = |expr: &Expr| expr.eval_index(&Bindings::default()).map_err(|_| format!("`{expr}` is no constant"));
     let offset = constant(&buffer.elem_offset)?;
-    let place = match &buffer.strides {
-        Some(strides) => {
-            let terms = index.iter().zip(strides).map(|(at, stride)| at.checked_mul(constant(stride).ok()?));
-            terms.sum::<Option<i128>>()
-        }
-        None => Some(index.iter().zip(&extents).fold(0, |place, (at, extent)| place * extent + at)),
+    let place = if let Some(strides) = &buffer.strides {
+        let stride = |expr: &Expr| constant(expr).ok();
+        let mut digits = index.iter().zip(strides);
+        digits.try_fold(0i128, |place, (at, by)| place.checked_add(at.checked_mul(stride(by)?)?))
+    } else {
+        let mut digits = index.iter().zip(&extents);
+        digits.try_fold(0i128, |place, (at, extent)| place.checked_mul(*extent)?.checked_add(*at))
     };
-    place
-        .and_then(|place| place.checked_add(offset))
-        .filter(|place| *place >= 0)
-        .ok_or_else(|| format!("`{buffer}` is not in its memory"))
+    let place = place.and_then(|place| place.checked_add(offset));
+    place.filter(|place| *place >= 0).ok_or_else(|| format!("`{buffer}` is not in its memory"))
 }
 
 /// The number of elements that the memory of a buffer must have.
 fn room(buffer: &Buffer) -> Result<i128, String> {
     let extents = extents(buffer)?;
     let count = extents.iter().try_fold(1i128, |count, extent| count.checked_mul(*extent));
-    if count.is_none_or(|count| count * i128::from(buffer.dtype.lanes) > MOST_CELLS) {
-        return Err(format!("`{buffer}` has more than {MOST_CELLS} elements"));
-    }
-    if extents.contains(&0) {
+    if count == Some(0) {
         return Ok(0);
     }
+    let most = MOST_CELLS / i128::from(buffer.dtype.lanes);
     let last: Vec<i128> = extents.iter().map(|extent| extent - 1).collect();
-    let room = position(buffer, &last)? + 1;
-    if room * i128::from(buffer.dtype.lanes) > MOST_CELLS {
-        Err(format!("`{buffer}` has more than {MOST_CELLS} elements"))
-    } else {
-        Ok(room)
+    let end = position(buffer, &last)?;
+    // With a stride of 0 there are more elements than places.
+    if count.is_none_or(|count| count > most) || end >= most {
+        return Err(format!("`{buffer}` has more than {MOST_CELLS} elements"));
     }
+    Ok(end + 1)
 }
 
 impl<'t> Machine<'t> {
@@ -98,17 +95,6 @@ impl<'t> Machine<'t> {
         self.step(cells as u64)?;
         let nothing = self.terms.add(Node::Undefined)?;
         self.memory.insert(buffer.data.clone(), Memory { cells: vec![nothing; cells], of: buffer.clone() });
-        Ok(())
-    }
-
-    /// Fills what is left of the memory of a parameter with terms of its own: padding, of which nothing is known.
-    pub(super) fn pad(&mut self, buffer: &Buffer, number: u32) -> Result<(), String> {
-        let Some(memory) = self.memory.get_mut(&buffer.data) else { return Ok(()) };
-        for (place, cell) in (0u64..).zip(&mut memory.cells) {
-            if *self.terms.node(*cell) == Node::Undefined {
-                *cell = self.terms.add(Node::Input(number, place))?;
-            }
-        }
         Ok(())
     }
 
@@ -194,14 +180,27 @@ impl<'t> Machine<'t> {
         }
     }
 
-    /// Adds the parts of a condition.
+    /// Adds the parts of a condition, each of them once: a condition may be long, and share its parts.
     fn suppose(&mut self, cond: Id) {
-        match *self.terms.node(cond) {
-            Node::Binary(BinaryOp::And, _, a, b) => {
-                self.suppose(a);
-                self.suppose(b);
+        let (mut rest, mut seen) = (vec![cond], HashSet::new());
+        while let Some(cond) = rest.pop() {
+            match *self.terms.node(cond) {
+                _ if !seen.insert(cond) => {}
+                Node::Binary(BinaryOp::And, _, a, b) => rest.extend([b, a]),
+                _ => self.conds.push(cond),
             }
-            _ => self.conds.push(cond),
+        }
+    }
+
+    /// A value where the conditions hold. A choice inside another one appears when the outer one is taken.
+    fn supposed(&mut self, mut value: Id) -> Made {
+        loop {
+            self.step(self.conds.len() as u64)?;
+            let taken = self.conds.iter().map(|cond| self.terms.under(value, *cond)).find(|taken| *taken != value);
+            match taken {
+                Some(taken) => value = taken,
+                None => return Ok(value),
+            }
         }
     }
 
@@ -216,10 +215,11 @@ impl<'t> Machine<'t> {
     }
 
     fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), String> {
-        // All lanes are read before one is written.
-        let values = (0..value.dtype().lanes).map(|lane| self.eval(value, lane)).collect::<Result<Vec<_>, _>>()?;
-        for (lane, mut value) in (0..).zip(values) {
-            let (index, own) = self.element(buffer, indices, lane)?;
+        // All lanes are read before one is written, those of the indices too.
+        let lane = |lane| Ok((self.element(buffer, indices, lane)?, self.eval(value, lane)?));
+        let lanes = (0..value.dtype().lanes).map(lane).collect::<Result<Vec<_>, String>>()?;
+        for ((index, own), mut value) in lanes {
+            self.step(self.conds.len() as u64)?;
             let old = *self.cell(buffer, &index, own)?;
             let conds = if sabotage::on("execution-ignores-conditions") { Vec::new() } else { self.conds.clone() };
             for cond in conds.into_iter().rev() {
@@ -295,13 +295,8 @@ impl<'t> Machine<'t> {
             Expr::Broadcast { value, .. } => self.part(value, lane % value.dtype().lanes),
             Expr::Load { buffer, indices } => {
                 let (index, own) = self.element(buffer, indices, lane)?;
-                let mut value = *self.cell(buffer, &index, own)?;
-                for cond in &self.conds {
-                    value = match *self.terms.node(*cond) {
-                        Node::Unary(UnaryOp::Not, _, inner) => self.terms.where_it(value, inner, false),
-                        _ => self.terms.where_it(value, *cond, true),
-                    };
-                }
+                let value = *self.cell(buffer, &index, own)?;
+                let value = self.supposed(value)?;
                 if self.terms.is_undefined(value) {
                     return Err(format!("`{expr}` may never have been written"));
                 }

@@ -11,6 +11,7 @@
 //! values are one term, whichever condition was asked first.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use tilewright_ir::scalar::{cast, wrap_int};
 use tilewright_ir::{BinaryOp, MathFn, Scalar, ScalarType, UnaryOp, sabotage};
@@ -23,12 +24,16 @@ pub(super) type Id = u32;
 /// Terms that there may be.
 const MOST_TERMS: usize = 1 << 22;
 
-/// Choices that may be put into order, and how deep they may nest.
-const MOST_CHOICES: u64 = 1 << 21;
+/// Choices that may be made, and how deep they may nest.
+const MOST_CHOICES: u64 = 1 << 22;
 const MOST_DEPTH: usize = 256;
 
-/// Products in a polynomial; a longer sum is an operation like any other.
+/// Products in a polynomial, and factors in a product; a larger polynomial is an operation like any other.
 const MOST_PRODUCTS: usize = 64;
+const MOST_FACTORS: usize = 16;
+
+/// Products in all polynomials, each of which takes some 80 bytes.
+const MOST_PRODUCTS_IN_ALL: usize = 1 << 24;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Node {
@@ -50,13 +55,15 @@ pub(super) enum Node {
 /// All terms.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    nodes: Vec<Node>,
-    known: HashMap<Node, Id>,
-    /// Whether something that was never written takes part in a term.
+    nodes: Vec<Rc<Node>>,
+    known: HashMap<Rc<Node>, Id>,
+    /// Whether a term may be what was never written.
     undefined: Vec<bool>,
-    /// Choices that were put into order so far.
+    /// Products in all polynomials so far.
+    n_products: usize,
+    /// Choices that were made so far.
     n_choices: u64,
-    /// How many choices are being put into order, one inside the other.
+    /// How many choices are being made, one inside the other.
     depth: usize,
 }
 
@@ -72,7 +79,7 @@ impl Terms {
         &self.nodes[id as usize]
     }
 
-    /// Whether something that was never written takes part.
+    /// Whether a term may be what was never written. Such a term takes part in no operation: a load of it ends the run.
     pub(super) fn is_undefined(&self, id: Id) -> bool {
         self.undefined[id as usize]
     }
@@ -83,18 +90,18 @@ impl Terms {
         }
         let id = Id::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < MOST_TERMS);
         let id = id.ok_or_else(|| format!("the values of the programs need more than {MOST_TERMS} terms"))?;
-        let is_undefined = |id: &Id| self.undefined[*id as usize];
-        let undefined = match &node {
-            Node::Int(..) | Node::Float(..) | Node::Input(..) => false,
+        self.n_products += if let Node::Sum(_, poly) = &node { poly.n_terms() } else { 0 };
+        if self.n_products > MOST_PRODUCTS_IN_ALL {
+            return Err(format!("sums of integers need more than {MOST_PRODUCTS_IN_ALL} products"));
+        }
+        self.undefined.push(match &node {
             Node::Undefined => true,
-            Node::Sum(_, poly) => poly.atoms().any(is_undefined),
-            Node::Binary(_, _, a, b) => [a, b].into_iter().any(is_undefined),
-            Node::Unary(_, _, a) | Node::Cast(_, _, a) => is_undefined(a),
-            Node::Call(_, _, args) => args.iter().any(is_undefined),
-            Node::Choose(c, a, b) => [c, a, b].into_iter().any(is_undefined),
-        };
-        self.nodes.push(node.clone());
-        self.undefined.push(undefined);
+            Node::Choose(_, a, b) => self.is_undefined(*a) || self.is_undefined(*b),
+            Node::Int(..) | Node::Float(..) | Node::Input(..) | Node::Sum(..) => false,
+            Node::Binary(..) | Node::Unary(..) | Node::Call(..) | Node::Cast(..) => false,
+        });
+        let node = Rc::new(node);
+        self.nodes.push(Rc::clone(&node));
         self.known.insert(node, id);
         Ok(id)
     }
@@ -199,10 +206,13 @@ impl Terms {
             BinaryOp::Sub => x.minus(&y),
             _ => x.times(&y),
         };
-        let small = |poly: &Poly<Id>| poly.n_terms() <= MOST_PRODUCTS;
-        match found.map(|poly| poly.map_coefficients(|by| wrap_int(ty, by))).filter(small) {
+        let is_small = |poly: &Poly<Id>| {
+            poly.n_terms() <= MOST_PRODUCTS && poly.terms().all(|(factors, _)| factors.len() <= MOST_FACTORS)
+        };
+        match found.map(|poly| poly.map_coefficients(|by| wrap_int(ty, by))).filter(is_small) {
             Some(poly) => self.sum(ty, poly),
-            None => self.add(Node::Binary(op, ty, a, b)),
+            None if op == BinaryOp::Sub => self.add(Node::Binary(op, ty, a, b)),
+            None => self.add(Node::Binary(op, ty, a.min(b), a.max(b))),
         }
     }
 
@@ -240,16 +250,16 @@ impl Terms {
             let value = op.eval(ty, x).map_err(|error| error.to_string())?;
             return self.constant(ty, value);
         }
-        match (op, self.node(a).clone()) {
+        match (op, self.node(a)) {
             (UnaryOp::Neg, _) if ty.is_integer() => {
                 let zero = self.int(ty, 0)?;
                 self.ring(BinaryOp::Sub, ty, zero, a)
             }
-            (UnaryOp::Neg | UnaryOp::Not | UnaryOp::BitNot, Node::Unary(inner, _, x)) if inner == op => Ok(x),
-            (UnaryOp::Not, Node::Binary(BinaryOp::Lt, of, x, y)) if !of.is_float() => {
+            (UnaryOp::Neg | UnaryOp::Not | UnaryOp::BitNot, Node::Unary(inner, _, x)) if *inner == op => Ok(*x),
+            (UnaryOp::Not, &Node::Binary(BinaryOp::Lt, of, x, y)) if !of.is_float() => {
                 self.add(Node::Binary(BinaryOp::Le, of, y, x))
             }
-            (UnaryOp::Not, Node::Binary(BinaryOp::Le, of, x, y)) if !of.is_float() => {
+            (UnaryOp::Not, &Node::Binary(BinaryOp::Le, of, x, y)) if !of.is_float() => {
                 self.add(Node::Binary(BinaryOp::Lt, of, y, x))
             }
             _ => self.add(Node::Unary(op, ty, a)),
@@ -278,7 +288,12 @@ impl Terms {
         if let Some(value) = self.as_int(cond) {
             return Ok(if value != 0 { a } else { b });
         }
-        match self.node(cond).clone() {
+        self.n_choices += 1;
+        if self.depth >= MOST_DEPTH || self.n_choices > MOST_CHOICES {
+            return Err("too much depends on what memory holds".into());
+        }
+        self.depth += 1;
+        let made = match *self.node(cond) {
             Node::Unary(UnaryOp::Not, _, inner) => self.choose(inner, b, a),
             Node::Binary(BinaryOp::And, _, one, two) => {
                 let then = self.choose(two, a, b)?;
@@ -289,7 +304,9 @@ impl Terms {
                 self.choose(one, a, otherwise)
             }
             _ => self.ordered(cond, a, b),
-        }
+        };
+        self.depth -= 1;
+        made
     }
 
     /// The same for a condition that is not made of others: the condition with the least number stands outermost.
@@ -299,17 +316,11 @@ impl Terms {
             let (a, b) = (self.where_it(a, cond, true), self.where_it(b, cond, false));
             return if a == b { Ok(a) } else { self.add(Node::Choose(cond, a, b)) };
         }
-        self.n_choices += 1;
-        if self.depth >= MOST_DEPTH || self.n_choices > MOST_CHOICES {
-            return Err("too much depends on what memory holds".into());
-        }
-        self.depth += 1;
         let mut arms = [0; 2];
         for (arm, holds) in arms.iter_mut().zip([true, false]) {
             let (a, b) = (self.where_it(a, first, holds), self.where_it(b, first, holds));
             *arm = self.choose(cond, a, b)?;
         }
-        self.depth -= 1;
         if arms[0] == arms[1] { Ok(arms[0]) } else { self.add(Node::Choose(first, arms[0], arms[1])) }
     }
 
@@ -318,8 +329,16 @@ impl Terms {
         if let Node::Choose(cond, ..) = self.node(id) { Some(*cond) } else { None }
     }
 
+    /// A value where a condition holds.
+    pub(super) fn under(&self, id: Id, cond: Id) -> Id {
+        match *self.node(cond) {
+            Node::Unary(UnaryOp::Not, _, inner) => self.where_it(id, inner, false),
+            _ => self.where_it(id, cond, true),
+        }
+    }
+
     /// A value where a condition comes out like this.
-    pub(super) fn where_it(&self, id: Id, cond: Id, holds: bool) -> Id {
+    fn where_it(&self, id: Id, cond: Id, holds: bool) -> Id {
         match self.node(id) {
             Node::Choose(known, a, b) if *known == cond => {
                 if holds {

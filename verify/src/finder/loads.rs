@@ -56,6 +56,17 @@ impl Finder<'_> {
         }
     }
 
+    /// Whether two loads seem to read corresponding elements. Where nothing is claimed of the buffers they do not.
+    pub(super) fn seems_same_load(&self, old: &Expr, new: &Expr) -> bool {
+        let (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) = (old, new) else {
+            return false;
+        };
+        match self.relation.image(x, y, i) {
+            Some(image) => image.as_slice() == &**j || self.seems_same(old, new, &self.path.samples(TRIED)),
+            None => false,
+        }
+    }
+
     /// Whether two loads read corresponding elements.
     fn seems_same(&self, old: &Expr, new: &Expr, samples: &[Bindings]) -> bool {
         let after = |buffer: &Buffer, index: &[i128]| Some(format!("{buffer:?}{}", tuple(index)));

@@ -1,12 +1,12 @@
 //! How two values are to be compared.
 
 use tilewright_ir::equal::same_operation;
-use tilewright_ir::{Expr, Var};
+use tilewright_ir::{Expr, UnaryOp, Var};
 
 use super::Finder;
 use crate::access::lane_of;
 use crate::correspondence::Value;
-use crate::lockstep::chooses_by_lane;
+use crate::forms::{chooses_by_lane, turned};
 use crate::path::Step;
 
 impl Finder<'_> {
@@ -30,31 +30,61 @@ impl Finder<'_> {
         }
         match (old, new) {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
+                self.n_unlike += usize::from(!self.seems_same_load(old, new));
                 Value::Load(self.access((x, i), (y, j)))
             }
+            _ if is_choice(old) && is_choice(new) && is_negated(old) != is_negated(new) => self.exchanged(old, new),
             // A condition that was decided, in front of others.
             (Expr::IfThenElse(_, a, _), Expr::IfThenElse(..)) if conditions(old) > conditions(new) => {
                 self.decided(old, conditions(a) >= conditions(new), new)
             }
-            (Expr::IfThenElse(c, a, b), Expr::IfThenElse(d, x, y)) => {
+            (Expr::IfThenElse(c, a, b) | Expr::Select(c, a, b), Expr::IfThenElse(d, x, y))
+            | (Expr::IfThenElse(c, a, b), Expr::Select(d, x, y))
+                if is_lazy(old) && is_lazy(new) || c.reads_memory() || d.reads_memory() =>
+            {
                 let cond = self.values(c, d);
                 let then = self.under(c, true, |this| this.values(a, x));
                 Value::Choice(Box::new([cond, then, self.under(c, false, |this| this.values(b, y))]))
             }
             _ if same_operation(old, new) => {
-                let n_unknown = self.n_unknown;
-                let parts = old.children().zip(new.children()).map(|(old, new)| self.values(old, new)).collect();
-                if is_integer && self.n_unknown > n_unknown {
+                let missed = (self.n_unknown, self.n_unlike);
+                let parts = self.parts(old, new);
+                let direct = (self.n_unknown, self.n_unlike);
+                if direct > missed
+                    && let Some(turned) = turned_alike(old, new)
+                {
+                    (self.n_unknown, self.n_unlike) = missed;
+                    let exchanged = self.parts(old, &turned);
+                    if (self.n_unknown, self.n_unlike) == missed {
+                        return Value::Turned(Box::new(exchanged));
+                    }
+                    (self.n_unknown, self.n_unlike) = direct;
+                }
+                if is_integer && self.n_unknown > missed.0 {
                     // Other operands may come to the same value.
-                    self.n_unknown = n_unknown;
+                    self.n_unknown = missed.0;
                     return self.whole(old, new);
                 }
-                Value::Parts(parts)
+                parts
             }
+            (Expr::Binary(..), Expr::Binary(..)) if turned_alike(old, new).is_some() => self.exchanged(old, new),
             // A condition that was decided always holds, or never.
             (Expr::IfThenElse(_, a, _) | Expr::Select(_, a, _), _) => self.decided(old, same_shape(a, new), new),
             _ if is_integer => self.whole(old, new),
             _ => self.unknown(),
+        }
+    }
+
+    /// One operation, operand by operand.
+    fn parts(&mut self, old: &Expr, new: &Expr) -> Value {
+        Value::Parts(old.children().zip(new.children()).map(|(old, new)| self.values(old, new)).collect())
+    }
+
+    /// The value after with its operands exchanged.
+    fn exchanged(&mut self, old: &Expr, new: &Expr) -> Value {
+        match turned(new) {
+            Some(turned) => Value::Turned(Box::new(self.values(old, &turned))),
+            None => self.unknown(),
         }
     }
 
@@ -72,6 +102,28 @@ impl Finder<'_> {
         let (Expr::IfThenElse(_, a, b) | Expr::Select(_, a, b)) = old else { return self.unknown() };
         Value::Decided(holds, Box::new(self.values(if holds { a } else { b }, new)))
     }
+}
+
+/// The value after with its operands exchanged, if it is the operation before then. Integers alone are compared as a whole: equal ones may
+/// have other operands.
+fn turned_alike(old: &Expr, new: &Expr) -> Option<Expr> {
+    let mut has_floats = false;
+    old.walk(&mut |part| has_floats |= part.dtype().scalar.is_float());
+    turned(new).filter(|turned| has_floats && same_operation(old, turned))
+}
+
+fn is_choice(expr: &Expr) -> bool {
+    matches!(expr, Expr::IfThenElse(..) | Expr::Select(..))
+}
+
+/// Whether a conditional evaluates one side alone.
+fn is_lazy(expr: &Expr) -> bool {
+    matches!(expr, Expr::IfThenElse(..))
+}
+
+/// Whether the condition of a conditional is a negation.
+fn is_negated(expr: &Expr) -> bool {
+    matches!(expr, Expr::IfThenElse(cond, ..) | Expr::Select(cond, ..) if matches!(**cond, Expr::Unary(UnaryOp::Not, _)))
 }
 
 /// How many conditionals are in an expression.

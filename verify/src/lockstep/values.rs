@@ -7,6 +7,7 @@ use tilewright_ir::{Buffer, Expr, Var};
 use super::{GoalKind, Lockstep};
 use crate::access::lane_of;
 use crate::correspondence::{LoadPair, Value};
+use crate::forms::{choice, chooses_by_lane, turned};
 use crate::obligation::Obligation;
 use crate::path::Step;
 
@@ -74,15 +75,20 @@ impl Lockstep<'_> {
             (Value::Load(along), Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
                 self.access((x, i), (y, j), along);
             }
-            (Value::Choice(along), Expr::IfThenElse(c, a, b), Expr::IfThenElse(d, x, y)) if c.dtype().is_scalar() => {
+            (Value::Turned(along), ..) if let Some(turned) = turned(new) => {
+                self.as_guess(|this| this.values(old, &turned, along));
+            }
+            (Value::Choice(along), ..) if let (Some([c, a, b]), Some([d, x, y])) = (choice(old), choice(new)) => {
+                // A select evaluates both sides, and they are compared only where they are chosen.
+                if matches!(new, Expr::Select(..)) {
+                    self.have_values(&[x.clone(), y.clone()]);
+                }
                 let [cond, then, otherwise] = &**along;
                 self.values(c, d, cond);
                 self.under(c, true, |this| this.values(a, x, then));
                 self.under(c, false, |this| this.values(b, y, otherwise));
             }
-            (Value::Decided(holds, along), Expr::IfThenElse(c, a, b) | Expr::Select(c, a, b), _)
-                if c.dtype().is_scalar() =>
-            {
+            (Value::Decided(holds, along), ..) if let Some([c, a, b]) = choice(old) => {
                 self.as_guess(|this| {
                     this.comes_out(c, *holds, true);
                     this.values(if *holds { a } else { b }, new, along);
@@ -122,9 +128,4 @@ impl Lockstep<'_> {
         walk(self);
         self.is_guess = outer;
     }
-}
-
-/// Whether an expression is a conditional that is decided for each lane by itself.
-pub(crate) fn chooses_by_lane(expr: &Expr) -> bool {
-    matches!(expr, Expr::IfThenElse(cond, ..) if cond.dtype().lanes > 1)
 }

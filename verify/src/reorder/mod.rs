@@ -18,42 +18,29 @@
 //! program leaves its buffers, and iterations that run at once do not race; these are obligations of both programs. What
 //! touches the same element is asked of the indices before, since buffers that moved did so by an injective map.
 
-mod order;
+pub(crate) mod order;
 mod statement;
 
 use rayon::prelude::*;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    BinaryOp, DataType, Evidence, Expr, PrimFunc, Reordering, SharedExpr, StoreOrigin, Traps, UnaryOp, Var, sabotage,
+    BinaryOp, DataType, Evidence, Expr, PrimFunc, Reordering, SharedExpr, StoreOrigin, Traps, Var, sabotage,
 };
 
-pub use statement::{Program, Statement, program};
+pub use statement::{Program, Statement, domain, program};
 
 use crate::access::Base;
 use crate::claims::Relation;
-use crate::door::All;
 use crate::finder;
-use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
+use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::lanes::renamed;
 use crate::lockstep::{Goal, Lockstep};
-use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::pass::{decide_goal, equal, fit, holds, parameters};
 use crate::path::{Path, Step};
-use crate::verdict::Verdict;
-use statement::domain;
-
-pub(crate) fn at_most(a: Expr, b: Expr) -> Expr {
-    Expr::binary(BinaryOp::Le, a, b)
-}
 
 pub(crate) fn equals(a: Expr, b: Expr) -> Expr {
     Expr::binary(BinaryOp::Eq, a, b)
-}
-
-/// That a condition comes out like this.
-pub(crate) fn that(cond: Expr, holds: bool) -> Expr {
-    if holds { cond } else { Expr::unary(UnaryOp::Not, cond) }
 }
 
 /// All of the conditions.
@@ -123,11 +110,14 @@ impl Judge {
 
 /// Why the theorem does not speak of two programs.
 fn misfit(before: &Program, after: &Program) -> Option<String> {
-    if before.asserted != after.asserted {
+    // A call either meets all assertions or traps; their order does not matter.
+    let are_among = |some: &[Expr], all: &[Expr]| some.iter().all(|cond| all.contains(cond));
+    if !are_among(&before.asserted, &after.asserted) || !are_among(&after.asserted, &before.asserted) {
         return Some("the programs assert different things".into());
     }
     // A loop that allocates has new memory in each iteration; what was written in another one is lost.
-    after.allocates_in_loops.then(|| "the program after allocates memory inside a loop".into())
+    let is_in_loop = after.allocated.iter().any(|(_, loops)| *loops > 0);
+    is_in_loop.then(|| "the program after allocates memory inside a loop".into())
 }
 
 /// The stores after with their claims, if these fit the programs. A store with several origins stands here once for each, under
@@ -168,7 +158,7 @@ fn one<'a>(before: &'a Program, after: Statement, origin: &StoreOrigin) -> Resul
 }
 
 /// A claimed condition has a value wherever it is looked at, since it becomes a premise: it divides by constants alone.
-fn understood(expr: &Expr, from: &[Var], path: &Path) -> Result<(), String> {
+pub(crate) fn understood(expr: &Expr, from: &[Var], path: &Path) -> Result<(), String> {
     let known = |var: &Var| from.contains(var) || path.symbols.contains(var) || path.scalars.contains(var);
     if is_partial(expr) || expr.reads_memory() || expr.dtype() != DataType::BOOL || !expr.vars().iter().all(known) {
         return Err(format!("`{expr}` is claimed of loops, and does not follow from them in all cases"));
@@ -177,7 +167,7 @@ fn understood(expr: &Expr, from: &[Var], path: &Path) -> Result<(), String> {
 }
 
 /// Whether an expression divides or shifts by what is no positive constant, so that it may have no value.
-fn is_partial(expr: &Expr) -> bool {
+pub(crate) fn is_partial(expr: &Expr) -> bool {
     let mut found = false;
     expr.walk(&mut |part| {
         if let Expr::Binary(op, _, by) = part {
@@ -188,7 +178,7 @@ fn is_partial(expr: &Expr) -> bool {
 }
 
 /// Values for the loop variables `vars`, in the types of these, in terms of the loop variables `from` and of parameters.
-fn values(vars: &[Var], values: &[Expr], from: &[Var], path: &Path) -> Result<Substitution, String> {
+pub(crate) fn values(vars: &[Var], values: &[Expr], from: &[Var], path: &Path) -> Result<Substitution, String> {
     if vars.len() != values.len() {
         return Err(format!("{} values are claimed for {} loops", values.len(), vars.len()));
     }
@@ -205,23 +195,6 @@ fn values(vars: &[Var], values: &[Expr], from: &[Var], path: &Path) -> Result<Su
     Ok(Substitution::new(vars, typed))
 }
 
-/// The worst of some decisions; all of them are made.
-pub(crate) fn worst(decisions: impl IntoIterator<Item = Decision>) -> Decision {
-    let (mut grounds, mut method) = (All::default(), Method::SameText);
-    for decision in decisions {
-        match decision {
-            (Verdict::Proved(found), how) => {
-                grounds.add(found);
-                if how.weight() > method.weight() {
-                    method = how;
-                }
-            }
-            open => return open,
-        }
-    }
-    (grounds.proved(), method)
-}
-
 impl Reordered<'_> {
     /// The reports of one kind of condition after the other, until one is not proved: the later ones cost more.
     fn decide(&self, relation: &Relation<'_>) -> Vec<Report> {
@@ -231,7 +204,7 @@ impl Reordered<'_> {
         if !is_open(&reports) {
             reports.par_extend(self.before.statements.par_iter().map(|before| {
                 let subject = format!("{} (each iteration once)", before.subject);
-                let decide = || suspected(worst([self.apart(before), self.onto(before)]));
+                let decide = || suspected(all_of([self.apart(before), self.onto(before)]));
                 Judge::report(Obligation::Iteration, subject, decide).placed(Side::Before, before.span)
             }));
         }
@@ -256,19 +229,19 @@ impl Reordered<'_> {
     /// An instance after is one before, and no other instance of the same store is that one.
     fn into(&self, moved: &Moved<'_>) -> Decision {
         let path = &moved.after.path;
-        let inside = domain(&moved.before.path.steps, &moved.forward);
+        let inside = domain(moved.before, &moved.forward);
         let undone: Vec<(Expr, Expr)> =
             moved.after.loops().iter().map(|var| undone(var, &moved.back, &moved.forward)).collect();
         let skipped = sabotage::on("reorder-leaves-domain");
         let parts = inside.iter().filter(|_| !skipped).map(|part| holds(self.judge, path, part));
-        worst([self.has_values(moved)].into_iter().chain(parts).chain([equal(self.judge, path, &undone)]))
+        all_of([self.has_values(moved)].into_iter().chain(parts).chain([equal(self.judge, path, &undone)]))
     }
 
     /// The claimed values of the loops before may stand in premises: where they divide by what is no constant, they have a value.
     pub(crate) fn may_be_assumed(&self, moved: &Moved<'_>) -> Decision {
         let loops = moved.before.loops();
         let is_partial = loops.iter().filter_map(|var| moved.forward.get(var)).any(is_partial);
-        if is_partial { self.has_values(moved) } else { worst([]) }
+        if is_partial { self.has_values(moved) } else { all_of([]) }
     }
 
     /// The claimed values of the loops before are what the integers say.
@@ -283,7 +256,7 @@ impl Reordered<'_> {
         let pairs =
             copies.iter().enumerate().flat_map(|(place, two)| copies[..place].iter().map(move |one| (one, two)));
         let values =
-            if copies.len() > 1 { worst(copies.iter().map(|moved| self.may_be_assumed(moved))) } else { worst([]) };
+            if copies.len() > 1 { all_of(copies.iter().map(|moved| self.may_be_assumed(moved))) } else { all_of([]) };
         let apart = pairs.map(|(one, two)| {
             let (mut path, renames) = both(&one.after, &two.after);
             for var in before.loops() {
@@ -293,18 +266,18 @@ impl Reordered<'_> {
             }
             holds(self.judge, &path, &Expr::bool(false))
         });
-        worst([values].into_iter().chain(apart))
+        all_of([values].into_iter().chain(apart))
     }
 
     /// Each instance before is one after: the one that `back` names, of one of the stores.
     fn onto(&self, before: &Statement) -> Decision {
         if sabotage::on("reorder-loses-instances") {
-            return worst([]);
+            return all_of([]);
         }
         let copies = self.moved.iter().filter(|moved| std::ptr::eq(moved.before, before));
         let reached: Vec<Vec<Expr>> = copies
             .map(|moved| {
-                let mut parts = domain(&moved.after.path.steps, &moved.back);
+                let mut parts = domain(&moved.after, &moved.back);
                 let back =
                     before.loops().iter().map(|var| undone(var, &moved.forward, &moved.back)).collect::<Vec<_>>();
                 parts.extend(
@@ -314,7 +287,7 @@ impl Reordered<'_> {
             })
             .collect();
         match reached.as_slice() {
-            [only] => worst(only.iter().map(|part| holds(self.judge, &before.path, part))),
+            [only] => all_of(only.iter().map(|part| holds(self.judge, &before.path, part))),
             several => holds(self.judge, &before.path, &any(several.iter().cloned().map(all))),
         }
     }
@@ -347,7 +320,7 @@ impl Reordered<'_> {
         });
         let goals: Vec<Goal> = goals.collect();
         let goals = goals.iter().map(|goal| decide_goal(self.judge, self.evidence, self.base, goal));
-        worst([equal(self.judge, &after.path, &pairs)].into_iter().chain(goals))
+        all_of([equal(self.judge, &after.path, &pairs)].into_iter().chain(goals))
     }
 }
 

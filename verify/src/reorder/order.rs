@@ -7,8 +7,8 @@
 use tilewright_ir::{Expr, sabotage};
 
 use super::statement::{Statement, Touch};
-use super::{Moved, Reordered, all, any, both, equals, worst};
-use crate::judge::Decision;
+use super::{Moved, Reordered, all, any, both, equals};
+use crate::judge::{Decision, all_of};
 use crate::pass::holds;
 use crate::path::Step;
 
@@ -16,9 +16,9 @@ impl Reordered<'_> {
     /// What comes after an instance and conflicts with it came after it before.
     pub(crate) fn ordered(&self, first: &Moved<'_>) -> Decision {
         if sabotage::on("reorder-ignores-order") {
-            return worst([]);
+            return all_of([]);
         }
-        worst(self.moved.iter().map(|second| self.pair(first, second)))
+        all_of(self.moved.iter().map(|second| self.pair(first, second)))
     }
 
     /// The same for the instances of one other store.
@@ -28,7 +28,7 @@ impl Reordered<'_> {
         let conflicts: Vec<_> =
             pairs.into_iter().filter(|(a, b)| (a.writes || b.writes) && a.buffer.aliases(&b.buffer)).collect();
         if conflicts.is_empty() {
-            return worst([]);
+            return all_of([]);
         }
         let (path, renames) = both(&first.after, &second.after);
         let name = |expr: &Expr| renames.apply(expr);
@@ -52,16 +52,16 @@ impl Reordered<'_> {
             }
             holds(self.judge, &path, &before)
         });
-        worst(values.into_iter().chain(ordered))
+        all_of(values.into_iter().chain(ordered))
     }
 }
 
-fn loops(statement: &Statement) -> Vec<Expr> {
+pub(crate) fn loops(statement: &Statement) -> Vec<Expr> {
     statement.loops().iter().map(Expr::from).collect()
 }
 
 /// When an instance of one store runs before one of another store: in each case all of the conditions hold.
-fn cases(one: &Statement, two: &Statement, x: &[Expr], y: &[Expr]) -> Vec<Vec<Expr>> {
+pub(crate) fn cases(one: &Statement, two: &Statement, x: &[Expr], y: &[Expr]) -> Vec<Vec<Expr>> {
     let shared = one.shared_loops(two);
     let agree = |depth: usize| x.iter().zip(y).take(depth).map(|(x, y)| equals(x.clone(), y.clone()));
     let carried = (0..shared).map(|depth| {

@@ -18,7 +18,6 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, For, PrimFunc, Span, Stmt, StmtKind,
 
 use crate::access::describe;
 use crate::path::{Path, Step};
-use crate::steps::Steps;
 
 /// Stores that one program may have: there are goals for each pair of them.
 const MOST: usize = 400;
@@ -86,8 +85,8 @@ pub(crate) struct Touch {
 }
 
 impl Touch {
-    /// Conditions that hold if both touch the same element, each on what is already known; none if they are not known. One
-    /// index is that of the first instance, the other that of the second one.
+    /// What holds if both touch the same element: that their indices are equal, axis by axis. Nothing if the same element may have
+    /// different indices (views, strides, vectors). The loops of each instance are given by a substitution.
     pub(crate) fn same_element(&self, other: &Self, one: &Substitution, two: &Substitution) -> Vec<Expr> {
         let is_plain = |touch: &Self| touch.indices.iter().all(|index| index.dtype().is_scalar());
         if self.buffer != other.buffer || self.buffer.strides.is_some() || !is_plain(self) || !is_plain(other) {
@@ -105,8 +104,8 @@ pub struct Program {
     pub statements: Vec<Statement>,
     /// What is asserted at the start.
     pub asserted: Vec<Expr>,
-    /// Whether memory is allocated inside a loop.
-    pub allocates_in_loops: bool,
+    /// The buffers that are allocated, each with the number of loops around the allocation.
+    pub allocated: Vec<(Buffer, usize)>,
 }
 
 /// The stores of a program.
@@ -114,7 +113,7 @@ pub struct Program {
 /// # Errors
 /// What does not fit: an assertion behind a store, a condition that reads memory that may be written, too many stores.
 pub fn program(func: &PrimFunc) -> Result<Program, String> {
-    let found = Program { statements: Vec::new(), asserted: Vec::new(), allocates_in_loops: false };
+    let found = Program { statements: Vec::new(), asserted: Vec::new(), allocated: Vec::new() };
     let path = Path::of(func);
     let mut walk = Walk { found, path, place: vec![0], values: Substitution::default() };
     walk.stmt(&func.body)?;
@@ -165,7 +164,9 @@ impl Walk {
             StmtKind::Let { var, value, body } => {
                 let value = self.values.apply(value);
                 if value.reads_memory() && !(stays(&value, body) && is_needed(var, body)) {
-                    return Err(format!("`{var}` is loaded, and not used at once, in any case and by one store alone"));
+                    return Err(format!(
+                        "`{var}` is loaded, and not used in any case, or not before the memory is written"
+                    ));
                 }
                 if !is_small(&value) {
                     return Err(format!("the value of `{var}` has more than {MOST_NODES} operations"));
@@ -174,8 +175,8 @@ impl Walk {
                 self.stmt(body)
             }
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|stmt| self.stmt(stmt)),
-            StmtKind::Allocate { body, .. } => {
-                self.found.allocates_in_loops |= self.place.len() > 1;
+            StmtKind::Allocate { buffer, body } => {
+                self.found.allocated.push((buffer.clone(), self.place.len() - 1));
                 self.stmt(body)
             }
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.stmt(body),
@@ -263,32 +264,31 @@ fn is_small(expr: &Expr) -> bool {
     left(expr, MOST_NODES).is_some()
 }
 
-/// Whether a loaded value is what memory holds wherever the body uses it, and it has a value in any case: the only store comes
-/// last, in no loop, and nothing in the value can trap.
+/// Whether a loaded value is what memory holds wherever the body uses it, and it has a value in any case: nothing in it can trap,
+/// and the body writes none of the memory that it reads, or its only store comes last, in no loop.
 fn stays(value: &Expr, body: &Arc<Stmt>) -> bool {
-    let (mut stores, mut loops, mut traps) = (0, false, false);
-    body.walk(&mut |stmt| {
-        stores += usize::from(matches!(stmt.kind, StmtKind::Store { .. }));
-        loops |= matches!(stmt.kind, StmtKind::For(_));
+    let mut read: Vec<&Buffer> = Vec::new();
+    let mut traps = false;
+    value.walk(&mut |part| match part {
+        Expr::Load { buffer, .. } => read.push(buffer),
+        Expr::Binary(op, ..) => traps |= op.traps() != Traps::Never,
+        _ => {}
     });
-    value.walk(&mut |part| traps |= matches!(part, Expr::Binary(op, ..) if op.traps() != Traps::Never));
-    stores == 1 && !loops && !traps
+    let (mut stores, mut loops, mut overwrites) = (0, false, false);
+    body.walk(&mut |stmt| match &stmt.kind {
+        StmtKind::Store { buffer, .. } => {
+            stores += 1;
+            overwrites |= read.iter().any(|other| other.aliases(buffer));
+        }
+        StmtKind::For(_) => loops = true,
+        _ => {}
+    });
+    !traps && (!overwrites || (stores == 1 && !loops))
 }
 
-/// The steps of a path with other values of the variables.
-pub(crate) fn domain(steps: &Steps, at: &Substitution) -> Vec<Expr> {
-    let mut found = Vec::new();
-    for step in steps {
-        match step {
-            Step::Loop(var, min, extent) => {
-                let (value, min, extent) = (at.apply(&Expr::from(var)), at.apply(min), at.apply(extent));
-                found.push(super::at_most(min.clone(), value.clone()));
-                found.push(value.lt(min + extent));
-            }
-            Step::Guard(cond, holds) => found.push(super::that(at.apply(cond), *holds)),
-            // There are no names in the path of a statement.
-            Step::Let(..) => found.push(Expr::bool(false)),
-        }
-    }
-    found
+/// The conditions that an instance lies in the domain of a store, for some values of its loops.
+pub fn domain(store: &Statement, at: &Substitution) -> Vec<Expr> {
+    // There are no names in the path of a statement; one would be a condition that never holds.
+    let of = |step: &Step| step.conditions(at).unwrap_or_else(|| vec![Expr::bool(false)]);
+    store.path.steps.iter().flat_map(of).collect()
 }

@@ -1,0 +1,158 @@
+//! Two programs that are compared by the values that they leave: each with a read of every element of every parameter in the end.
+
+use tilewright_ir::{Buffer, Evidence, Expr, PrimFunc, Var};
+
+use crate::claims::Relation;
+use crate::lockstep::{Read, loads};
+use crate::path::{Path, Step};
+use crate::reorder::{Program, Statement, program};
+
+/// A program, and the reads behind its stores.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The stores, and then one store for each parameter that either program writes, which reads it and writes what nobody reads.
+    pub program: Program,
+    /// The number of stores of the program itself.
+    pub n_stores: usize,
+    /// The buffers that the program writes.
+    pub written: Vec<Buffer>,
+    /// The buffers of its parameters.
+    pub params: Vec<Buffer>,
+}
+
+impl Observed {
+    /// The indices of the reads in the end.
+    pub fn index(&self) -> Vec<Var> {
+        self.program.statements[self.n_stores..].iter().flat_map(Statement::loops).collect()
+    }
+
+    /// Whether the program writes the memory of a buffer.
+    pub fn writes(&self, buffer: &Buffer) -> bool {
+        self.written.contains(buffer)
+    }
+
+    /// The loads by which a store reads what the program writes, in the order of the text.
+    pub fn reads(&self, statement: &Statement) -> Vec<Expr> {
+        self.reads_where(statement).into_iter().map(|read| read.load).collect()
+    }
+
+    /// The same with the conditions under which each load is made.
+    pub(crate) fn reads_where(&self, statement: &Statement) -> Vec<Read> {
+        let mut found = loads(std::slice::from_ref(&statement.value));
+        found.retain(|read| matches!(&read.load, Expr::Load { buffer, .. } if self.writes(buffer)));
+        found
+    }
+
+    /// A load is of memory that holds something, and no memory that changes decides which element it is.
+    fn can_be_read(&self, load: &Expr) -> Result<(), String> {
+        let Expr::Load { buffer, indices } = load else { return Ok(()) };
+        if !self.writes(buffer) && !self.params.contains(buffer) {
+            return Err(format!("`{load}` is read, and `{buffer}` is never written"));
+        }
+        match indices.iter().find_map(|index| self.written_in(index)) {
+            Some(inner) => Err(format!("`{inner}` is written, and decides which element is accessed")),
+            None => Ok(()),
+        }
+    }
+
+    /// A load in an expression that reads what the program writes.
+    fn written_in(&self, expr: &Expr) -> Option<Expr> {
+        let reads = |read: &Read| matches!(&read.load, Expr::Load { buffer, .. } if self.writes(buffer));
+        loads(std::slice::from_ref(expr)).into_iter().find(reads).map(|read| read.load)
+    }
+
+    /// The number of loops around the allocation of a buffer.
+    pub(crate) fn loops_around(&self, buffer: &Buffer) -> usize {
+        let found = self.program.allocated.iter().find(|(other, _)| other.aliases(buffer));
+        found.map_or(0, |(_, loops)| *loops)
+    }
+}
+
+/// Both programs, with the parameters in the order of the program before.
+///
+/// # Errors
+/// The programs are not of the kind that is compared: values decide what runs or where it is kept, or memory is seen in two ways.
+pub fn programs(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<[Observed; 2], String> {
+    let (first, second) = (stores(before)?, stores(after)?);
+    if first.program.asserted != second.program.asserted {
+        return Err("the programs assert different things".into());
+    }
+    let relation = Relation::new(evidence);
+    let buffers = |func: &PrimFunc| -> Vec<Buffer> {
+        func.params.iter().filter_map(|param| func.param_buffer(param)).cloned().collect()
+    };
+    let (old, new) = (buffers(before), buffers(after));
+    if old.len() != new.len() {
+        return Err("the parameters differ in number".into());
+    }
+    let (mut first, mut second) = (first, second);
+    for (old, new) in old.iter().zip(&new) {
+        if !relation.relates(old, new) || old.dtype != new.dtype || !old.dtype.is_scalar() {
+            return Err(format!("nothing is claimed of how `{old}` became `{new}`"));
+        }
+        if !first.writes(old) && !second.writes(new) {
+            continue;
+        }
+        let index: Vec<Var> =
+            old.shape.iter().enumerate().map(|(axis, extent)| Var::new(format!("x{axis}"), extent.dtype())).collect();
+        let at: Vec<Expr> = index.iter().map(Expr::from).collect();
+        let image = relation.image(old, new, &at).unwrap_or_default();
+        observe(&mut first, before, (&index, old), (old, at));
+        observe(&mut second, after, (&index, old), (new, image));
+    }
+    Ok([first, second])
+}
+
+/// The stores of a program, if each part of memory that it writes is seen in one way.
+fn stores(func: &PrimFunc) -> Result<Observed, String> {
+    let program = program(func)?;
+    let n_stores = program.statements.len();
+    let mut written: Vec<Buffer> = Vec::new();
+    for statement in &program.statements {
+        let buffer = &statement.buffer;
+        if buffer.strides.is_some() || func.buffers().iter().any(|other| other.aliases(buffer) && other != buffer) {
+            return Err(format!("the memory of `{buffer}` is written, and seen in more than one way"));
+        }
+        if !statement.value.dtype().is_scalar() || statement.indices.iter().any(|index| !index.dtype().is_scalar()) {
+            return Err(format!("`{}` stores a vector", statement.subject));
+        }
+        if !written.contains(buffer) {
+            written.push(buffer.clone());
+        }
+    }
+    let params = func.buffer_map.iter().map(|(_, buffer)| buffer.clone()).collect();
+    let found = Observed { program, n_stores, written, params };
+    for statement in &found.program.statements {
+        for read in loads(&[statement.indices.as_slice(), std::slice::from_ref(&statement.value)].concat()) {
+            found.can_be_read(&read.load)?;
+        }
+        if let Some(load) = statement.indices.iter().find_map(|index| found.written_in(index)) {
+            return Err(format!("`{load}` is written, and decides which element is accessed"));
+        }
+    }
+    Ok(found)
+}
+
+/// Adds the read of each element of a parameter behind everything else. The indices are those of the buffer before.
+fn observe(observed: &mut Observed, func: &PrimFunc, index: (&[Var], &Buffer), (buffer, at): (&Buffer, Vec<Expr>)) {
+    let (vars, old) = index;
+    let mut path = Path::of(func);
+    for cond in &observed.program.asserted {
+        path.steps.push(Step::Guard(cond.clone(), true));
+    }
+    for (var, extent) in vars.iter().zip(&old.shape) {
+        path.steps.push(Step::Loop(var.clone(), Expr::int(0), extent.clone()));
+    }
+    let last = observed.program.statements.iter().map(|statement| statement.place[0] + 1).max().unwrap_or(0);
+    let mut place = vec![0; vars.len() + 1];
+    place[0] = last;
+    observed.program.statements.push(Statement {
+        path,
+        place,
+        buffer: Buffer::compact("result", old.dtype, old.shape.clone()),
+        indices: vars.iter().map(Expr::from).collect(),
+        value: Expr::load(buffer, at),
+        subject: format!("what `{old}` holds in the end"),
+        span: None,
+    });
+}

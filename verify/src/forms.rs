@@ -1,0 +1,140 @@
+//! Other forms of statements and values.
+//!
+//! ```text
+//! if a and b: S                        if a: if b: S
+//! if not c: S  else: T                 if c: T  else: S
+//! C[i] = x if c else y                 if c: C[i] = x  else: C[i] = y
+//! x + y, x < y, x if not c else y      y + x, y > x, y if c else x
+//! ```
+//!
+//! A statement does the same in both forms. One form may evaluate an expression where the other one does not, which
+//! matters if the expression has no value there.
+
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{BinaryOp, Buffer, Expr, PrimFunc, Stmt, StmtKind, Traps, UnaryOp};
+
+use crate::claims::Relation;
+
+/// A statement in its other form.
+pub(crate) struct Unfolded {
+    pub(crate) stmt: Stmt,
+    /// What the first form evaluates in any case, and this one under a condition.
+    pub(crate) evaluated_early: Vec<Expr>,
+}
+
+/// A statement with its condition taken apart, or with the choice in its value as a branch.
+pub(crate) fn unfolded(stmt: &Stmt) -> Option<Unfolded> {
+    let branch = |cond: &Expr, then_body: Stmt, else_body: Option<Stmt>| {
+        let else_body = else_body.map(Into::into);
+        Stmt::new(StmtKind::If { cond: cond.clone(), then_body: then_body.into(), else_body }).at(stmt.span)
+    };
+    let (stmt, evaluated_early) = match &stmt.kind {
+        StmtKind::If { cond: Expr::Binary(BinaryOp::And, a, b), then_body, else_body: None } => {
+            let inner = branch(b, Stmt::clone(then_body), None);
+            (branch(a, inner, None), vec![Expr::clone(b)])
+        }
+        StmtKind::If { cond: Expr::Unary(UnaryOp::Not, cond), then_body, else_body: Some(else_body) } => {
+            (branch(cond, Stmt::clone(else_body), Some(Stmt::clone(then_body))), Vec::new())
+        }
+        StmtKind::Store { buffer, indices, value } => {
+            let [cond, a, b] = choice(value)?;
+            let store = |value: &Expr| Stmt::store(buffer, indices.clone(), value.clone()).at(stmt.span);
+            let is_lazy = matches!(value, Expr::IfThenElse(..));
+            let early = if is_lazy { Vec::new() } else { vec![a.clone(), b.clone()] };
+            (branch(cond, store(a), Some(store(b))), early)
+        }
+        _ => return None,
+    };
+    Some(Unfolded { stmt, evaluated_early })
+}
+
+/// The condition of a choice, the value where it holds, and the other one; none if each lane chooses by itself.
+pub(crate) fn choice(expr: &Expr) -> Option<[&Expr; 3]> {
+    match expr {
+        Expr::IfThenElse(cond, a, b) | Expr::Select(cond, a, b) if cond.dtype().is_scalar() => Some([cond, a, b]),
+        _ => None,
+    }
+}
+
+/// A value with its operands exchanged: the same value, bit by bit. `min` and `max` of floats may come out as either zero.
+pub(crate) fn turned(value: &Expr) -> Option<Expr> {
+    match value {
+        Expr::Binary(op, a, b) => {
+            let is_float = a.dtype().scalar.is_float();
+            Some(Expr::binary(mirrored(*op, is_float)?, Expr::clone(b), Expr::clone(a)))
+        }
+        Expr::IfThenElse(cond, a, b) => Some(Expr::IfThenElse(negated(cond).into(), b.clone(), a.clone())),
+        Expr::Select(cond, a, b) => Some(Expr::Select(negated(cond).into(), b.clone(), a.clone())),
+        _ => None,
+    }
+}
+
+/// The operator with the same value for exchanged operands.
+fn mirrored(op: BinaryOp, is_float: bool) -> Option<BinaryOp> {
+    use BinaryOp as Op;
+    match op {
+        Op::Add | Op::Mul | Op::Eq | Op::Ne | Op::And | Op::Or | Op::BitAnd | Op::BitOr | Op::BitXor => Some(op),
+        Op::Min | Op::Max => (!is_float).then_some(op),
+        Op::Lt => Some(Op::Gt),
+        Op::Le => Some(Op::Ge),
+        Op::Gt => Some(Op::Lt),
+        Op::Ge => Some(Op::Le),
+        Op::Sub | Op::Div | Op::FloorDiv | Op::FloorMod | Op::TruncDiv | Op::TruncMod | Op::Shl | Op::Shr => None,
+    }
+}
+
+/// The condition that holds where another one does not.
+fn negated(cond: &Expr) -> Expr {
+    match cond {
+        Expr::Unary(UnaryOp::Not, inner) => Expr::clone(inner),
+        _ => Expr::unary(UnaryOp::Not, cond.clone()),
+    }
+}
+
+/// Whether an expression is a conditional that is decided for each lane by itself.
+pub(crate) fn chooses_by_lane(expr: &Expr) -> bool {
+    matches!(expr, Expr::IfThenElse(cond, ..) if cond.dtype().lanes > 1)
+}
+
+/// Whether an expression of the program after has a value even where the program before does not evaluate it: nothing in it
+/// traps, and it reads only what the caller gave and nothing overwrites. That it stays inside of its buffers is an obligation of
+/// the program after.
+pub(crate) fn has_value(expr: &Expr, relation: &Relation<'_>, before: Option<&PrimFunc>) -> bool {
+    let mut has = true;
+    expr.walk(&mut |part| match part {
+        Expr::Binary(op, ..) => has &= op.traps() == Traps::Never,
+        Expr::Load { buffer, .. } => {
+            let old = relation.unmoved(buffer);
+            has &= old.zip(before).is_some_and(|(buffer, func)| is_given(buffer, func));
+        }
+        _ => {}
+    });
+    has
+}
+
+/// Whether a buffer is a parameter that a function does not write, under no name.
+fn is_given(buffer: &Buffer, func: &PrimFunc) -> bool {
+    let mut is_written = false;
+    func.body.walk(&mut |stmt| {
+        is_written |= matches!(&stmt.kind, StmtKind::Store { buffer: to, .. } if to.aliases(buffer));
+    });
+    !is_written && func.buffer_map.iter().any(|(_, param)| param == buffer)
+}
+
+/// The statements that do something, with declarations and hints stepped over and bindings inlined.
+pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
+    let mut found = Vec::new();
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => found.extend(plain(&[body])),
+            StmtKind::Let { var, value, body } if !value.reads_memory() => {
+                let inlined = Substitution::new([var], [value.clone()]).apply_stmt(body);
+                found.extend(plain(&[&inlined]));
+            }
+            StmtKind::Seq(inner) => found.extend(plain(&inner.iter().collect::<Vec<_>>())),
+            StmtKind::Evaluate(expr) if !expr.reads_memory() => {}
+            _ => found.push((*stmt).clone()),
+        }
+    }
+    found
+}
