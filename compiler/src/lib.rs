@@ -12,6 +12,7 @@
 //! program and the evidence of what it changed; the judge (`tilewright-verify`) decides whether the two fit.
 
 pub mod codegen;
+pub mod flow;
 pub mod formats;
 pub mod harness;
 pub mod passes;

@@ -9,8 +9,10 @@
 //! the options allow that. The steps after a refused one have the outcome *blocked*, with the reason. [`outcome`] holds the
 //! findings of a run as data.
 
+pub mod assume;
 pub mod engines;
 pub mod executed;
+pub mod findings;
 pub mod limits;
 pub mod outcome;
 pub mod pair;
@@ -27,6 +29,7 @@ use tilewright_verify::{Config, Judge, Premise, Report};
 use crate::codegen::Kernels;
 use crate::passes::{self, Pass};
 use crate::te;
+use assume::{AssumeFault, Assumption};
 use executed::Before;
 use outcome::{Blocked, BufferOutcome, CheckOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
@@ -48,6 +51,8 @@ pub struct Options {
     pub device: DeviceChoice,
     /// Whether drivers run in this process (the default) or in one of their own.
     pub host: DeviceHost,
+    /// Conditions on the integers of a call that its caller guarantees, as text.
+    pub assume: Vec<String>,
     /// The largest texture, if it was stated.
     pub limits: Option<TextureLimits>,
     /// Whether the pipeline may continue after a step that is undecided.
@@ -247,6 +252,8 @@ fn from_te(lowered: Vec<te::Lowered>) -> Programs {
 pub enum CheckFault {
     /// All problems of the input.
     Input(Vec<Diagnostic>),
+    /// A condition cannot be assumed.
+    Assumed(AssumeFault),
     /// A fault of the machine or of Tilewright itself.
     Internal(String),
 }
@@ -260,7 +267,7 @@ impl From<Vec<Diagnostic>> for CheckFault {
 /// Reads a text, lowers its functions, proves every step and runs every stage.
 ///
 /// # Errors
-/// [`CheckFault::Input`] for bad input, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
+/// [`CheckFault::Input`] for bad input, [`CheckFault::Assumed`] for a bad condition, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
 /// refuted obligation is no error; the outcome reports it.
 pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, CheckFault> {
     let Programs { mut programs, warnings } = read(text, options.function.as_deref())?;
@@ -269,16 +276,37 @@ pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Resul
     let solver = format!("Z3 {}", tilewright_verify::solver::z3_version().map_err(internal)?);
     let judge = options.judge().map_err(internal)?;
     let mut outcome = CheckOutcome { warnings, ..CheckOutcome::new(options.setting(solver)) };
-    for program in &mut programs {
+    let assumed = assume_of(&mut programs, &options.assume, &judge)?;
+    for (program, assumed) in programs.iter_mut().zip(assumed) {
         let limits = limits::set(program, options.limits, &options.device, &options.host);
         let lowering = lower(program, &judge, options.allow_unknown, observe);
-        let lowering = lowering.map_err(|fault| limits::explained(limits.as_ref(), fault))?;
+        let mut lowering = lowering.map_err(|fault| limits::explained(limits.as_ref(), fault))?;
+        for step in lowering.steps.iter_mut().filter(|step| step.blocked.is_none()) {
+            step.premises.extend(assume::premises(&assumed));
+        }
         let mut function = FunctionOutcome::of_lowering(&program.func.name, &lowering);
         function.texture_limits = limits;
         function.run = engines::run(program, &lowering, options, observe)?;
         outcome.functions.push(function);
     }
     Ok(outcome)
+}
+
+/// Reads the conditions that are assumed, and makes each an assertion of the functions that it is about. Returns the conditions of
+/// each function.
+fn assume_of(programs: &mut [Program], texts: &[String], judge: &Judge) -> Result<Vec<Vec<Assumption>>, CheckFault> {
+    if !texts.is_empty() && programs.iter().any(|program| program.definition.is_some()) {
+        let message = "nothing can be assumed of a program in TE: its definition asserts nothing";
+        let help = "print it as TVMScript with `tilewright opt`, and check that";
+        return Err(CheckFault::Input(vec![Diagnostic::error("assume-te", None, message).with_help(help)]));
+    }
+    let funcs: Vec<&PrimFunc> = programs.iter().map(|program| &program.func).collect();
+    let assumed = assume::read(texts, &funcs).map_err(CheckFault::Assumed)?;
+    for (program, assumed) in programs.iter_mut().zip(&assumed) {
+        assume::have_values(judge, &program.func, assumed).map_err(CheckFault::Assumed)?;
+        program.func = assume::asserted(&program.func, assumed);
+    }
+    Ok(assumed)
 }
 
 /// Checks that every extent with a given value is a symbolic extent of some function.

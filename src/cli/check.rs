@@ -14,7 +14,7 @@ use super::certificate::{CertificateOption, entries};
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::{Input, refuse_stdin_twice};
-use super::options::{Global, Limits, Shapes};
+use super::options::{Assume, Global, Limits, Shapes};
 use super::printer::Printer;
 use crate::pipeline;
 use crate::pipeline::outcome::CheckOutcome;
@@ -24,7 +24,7 @@ use crate::report::{FileReport, text};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  tilewright check examples/addone.py\n  tilewright check --device none \
                         examples/nhwc_to_nchwc.tvm.py::bias_relu\n  tilewright check --format json --shape n=3,c=10 \
-                        examples/*.py\n\nEvery verdict counts: the exit code is 0 only if everything was proved and \
+                        examples/*.py\n  tilewright check --assume 'n % 4 == 0' program.py\n\nEvery verdict counts: the exit code is 0 only if everything was proved and \
                         every engine that was asked for ran and agrees. With --format json there is one document a \
                         FILE, each on one line: a report (tilewright.check/1) or an error (tilewright.error/1).")]
 pub struct Args {
@@ -33,6 +33,8 @@ pub struct Args {
     files: Vec<String>,
     #[command(flatten)]
     shapes: Shapes,
+    #[command(flatten)]
+    assume: Assume,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -76,6 +78,7 @@ fn check_file(
     let input = Input::read(file)?;
     let mut options = super::pipeline_options(global, &args.shapes, input.function.clone());
     options.record = record;
+    options.assume.clone_from(&args.assume.conditions);
     options.limits = args.limits.limits;
     let progress = printer.progress();
     let mut observe = |function: &str, step: &str| {

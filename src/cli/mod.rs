@@ -271,6 +271,7 @@ fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<
         timeout: global.timeout,
         seed: global.seed,
         shapes: shapes.shape.clone(),
+        assume: Vec::new(),
         device,
         host: global.host.clone(),
         allow_unknown: global.allow_unknown,
@@ -303,6 +304,7 @@ fn check_device(global: &Global) -> Result<(), Failure> {
 fn pipeline_failure(source: &tilewright_script::Source, fault: pipeline::CheckFault) -> Failure {
     match fault {
         pipeline::CheckFault::Input(diagnostics) => Failure::input(source, diagnostics),
+        pipeline::CheckFault::Assumed(fault) => options::assume_failure(&fault.text, fault.faults),
         pipeline::CheckFault::Internal(message) => Failure::Internal(message),
     }
 }

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tilewright_device::DeviceHost;
-use tilewright_ir::TextureLimits;
+use tilewright_ir::{Diagnostic, TextureLimits};
+use tilewright_script::Source;
+
+use super::failure::Failure;
 
 /// Options that every command takes.
 #[derive(Args, Clone, Debug)]
@@ -70,6 +73,19 @@ pub struct Shapes {
     /// Values of symbolic extents for the engines, each at least 1
     #[arg(long = "shape", value_name = "n=3,m=4", value_delimiter = ',', value_parser = parse_binding)]
     pub shape: Vec<(String, i64)>,
+}
+
+/// Conditions that the caller of a function guarantees.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Assume {
+    /// A condition on scalar parameters and extents that every caller guarantees; can be repeated
+    #[arg(long = "assume", value_name = "CONDITION")]
+    pub conditions: Vec<String>,
+}
+
+/// The failure of a condition that cannot be assumed; it points into its text.
+pub(super) fn assume_failure(text: &str, faults: Vec<Diagnostic>) -> Failure {
+    Failure::input(&Source { name: "<--assume>".into(), text: text.to_owned() }, faults)
 }
 
 /// How large textures may be.

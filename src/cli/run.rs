@@ -46,8 +46,23 @@ pub struct Args {
     /// Print the values of the outputs
     #[arg(long)]
     print: bool,
+    /// Make some of the floats NaN, infinite, -0.0 or large
+    #[arg(long)]
+    special_floats: bool,
+    /// What buffers that the program writes hold at the start [default: nothing; values if the program reads them first]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    outputs: Option<Outputs>,
     #[command(flatten)]
     shapes: Shapes,
+}
+
+/// What buffers that the program writes hold at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Outputs {
+    /// Values from the seed
+    Given,
+    /// Nothing: to read them is a trap
+    Undefined,
 }
 
 /// The document of `--format json`: schema `tilewright.run/1`.
@@ -164,7 +179,7 @@ fn run_one(
     let symbols = func.symbols();
     let given = args.shapes.shape.iter().map(|(name, value)| (name.clone(), i128::from(*value)));
     let given: Vec<_> = given.filter(|(name, _)| symbols.iter().any(|symbol| symbol.name() == name)).collect();
-    let bindings = satisfying(&symbols, &given, &premises(func)).map_err(fault)?.bindings;
+    let bindings = satisfying(&symbols, &given, &premises(func), 0).map_err(fault)?.bindings;
     if n_iterations(&func.body, &bindings) > u128::from(MAX_ITERATIONS) {
         let text = format!("`{}` has loops of more than {MAX_ITERATIONS} iterations", func.name);
         return Err(fault(Diagnostic::error("too-long", None, text).with_help("give smaller extents")));
@@ -172,11 +187,13 @@ fn run_one(
     let valid = validate(func).map_err(|faults| Failure::input(source, faults))?;
     let config = Config { threads: global.threads.into(), fuel: Some(MAX_ITERATIONS), ..Config::default() };
     let start = Instant::now();
-    let mut arguments = inputs(func, &bindings, global.seed, false).map_err(fault)?;
+    let draw = Draw { seed: global.seed, special_floats: args.special_floats };
+    let mut arguments = inputs(func, &bindings, draw, args.outputs == Some(Outputs::Given)).map_err(fault)?;
     let mut ran = interpret(valid, &mut arguments, &config);
-    if matches!(&ran, Err(RunError::Trap(trap)) if trap.kind == TrapKind::Undefined) {
+    let reads_first = matches!(&ran, Err(RunError::Trap(trap)) if trap.kind == TrapKind::Undefined);
+    if reads_first && args.outputs.is_none() {
         // Outputs that are read before they are written are inputs too.
-        arguments = inputs(func, &bindings, global.seed, true).map_err(fault)?;
+        arguments = inputs(func, &bindings, draw, true).map_err(fault)?;
         ran = interpret(valid, &mut arguments, &config);
     }
     let ms = start.elapsed().as_secs_f64() * 1e3;
@@ -193,7 +210,7 @@ fn run_one(
     } else if report.iterations > races::MAX_ITERATIONS {
         Races::NotLookedFor
     } else {
-        let mut again = inputs(func, &bindings, global.seed, true).map_err(fault)?;
+        let mut again = inputs(func, &bindings, draw, true).map_err(fault)?;
         let observers = Observers { defined: false, race: true };
         interpret(valid, &mut again, &Config { observers, ..config }).map_err(trapped)?;
         Races::None
@@ -210,9 +227,17 @@ fn run_one(
     })
 }
 
+/// What inputs are made from.
+#[derive(Clone, Copy)]
+struct Draw {
+    seed: u64,
+    /// Whether some floats are NaN, infinite, -0.0 or large.
+    special_floats: bool,
+}
+
 /// The arguments of a function. Buffers that are only read have values from the seed; buffers that are written are
 /// undefined, unless `outputs_too`.
-fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) -> Result<Arguments, Diagnostic> {
+fn inputs(func: &PrimFunc, bindings: &Bindings, draw: Draw, outputs_too: bool) -> Result<Arguments, Diagnostic> {
     let fault = |message: String| Diagnostic::error("input-shape", None, message);
     let program = StageProgram::Func(func);
     if let Some(why) = room::refusal(room::need(&program, bindings).interpreter, room::available()) {
@@ -220,12 +245,14 @@ fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) ->
     }
     let mut arguments = Arguments::default();
     for (param, part) in program.params().iter().zip(0u64..) {
-        let mut numbers = Numbers::new(seed, part);
+        let mut numbers = Numbers::new(draw.seed, part);
         arguments.params.push(match param {
             Param::Buffer(buffer) => {
                 let extents = shape(&buffer.shape, bindings).map_err(fault)?;
                 let tensor = if program.writes(buffer) && !outputs_too {
                     Tensor::undefined(buffer.dtype, &extents).map_err(|error| error.to_string())
+                } else if draw.special_floats {
+                    numbers.special_tensor(buffer.dtype, &extents)
                 } else {
                     numbers.tensor(buffer.dtype, &extents)
                 };
@@ -233,7 +260,7 @@ fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) ->
             }
             Param::Scalar(var) => {
                 let known = bindings.get(var).map(|&value| Scalar::Int(value));
-                Argument::Scalar(known.unwrap_or_else(|| numbers.value(var.dtype().scalar)))
+                Argument::Scalar(known.unwrap_or_else(|| numbers.argument(var.dtype().scalar, draw.seed, part)))
             }
         });
     }

@@ -238,7 +238,8 @@ impl<'a> ObligationView<'a> {
 }
 
 impl<'a> PlaceView<'a> {
-    fn new(source: &'a Source, span: Span) -> Self {
+    /// The JSON form of the first line of a place.
+    pub(super) fn new(source: &'a Source, span: Span) -> Self {
         let span = source.first_line(span);
         let Region { line, column, end_line, end_column } = source.region(span);
         let text = source.text.lines().nth(line - 1).unwrap_or_default();

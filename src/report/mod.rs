@@ -32,6 +32,7 @@ pub mod plan_svg;
 pub mod plan_text;
 pub mod relayout;
 pub mod text;
+pub mod validate;
 
 pub use check::{Dim, FileReport};
 pub use layout::LayoutReport;

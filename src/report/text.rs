@@ -1,4 +1,4 @@
-//! The reports of `check` and `validate` for people, within the width of the terminal, or 100 columns without one.
+//! The report of `check` for people, within the width of the terminal, or 100 columns without one.
 //!
 //! ```text
 //! examples/addone.py: addone
@@ -18,7 +18,6 @@
 use std::collections::BTreeMap;
 
 use tilewright_ir::Expr;
-use tilewright_script::Source;
 use tilewright_verify::Report;
 
 use super::check::{Dim, FileReport, reason};
@@ -122,7 +121,7 @@ fn texture_limits(out: &mut String, function: &FunctionOutcome, style: Style) {
 }
 
 /// Writes the table of steps, each with the obligations that are not proved below it.
-fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Style) {
+pub(super) fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Style) {
     let last = if style.width >= NARROW { "obligations" } else { "" };
     line(out, &format!("  {:<26} {:<9} {:>9}  {last}", "step", "verdict", "ms"), style);
     for step in steps {
@@ -145,7 +144,7 @@ fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Styl
 }
 
 /// Writes what the proofs take for granted.
-fn premises(out: &mut String, steps: &[StepOutcome], style: Style) {
+pub(super) fn premises(out: &mut String, steps: &[StepOutcome], style: Style) {
     for premise in outcome::premises(steps) {
         hanging(out, "  premise: ", &premise.to_string(), 4, style);
     }
@@ -270,18 +269,6 @@ fn summary(out: &mut String, setting: &Setting, function: &FunctionOutcome, styl
     let under = under(verdict, &function.steps);
     hanging(&mut text, &format!("{}{under}: ", verdict.word()), &said, 2, style);
     out.push_str(&text.replacen(verdict.word(), &style.verdict(verdict, 0), 1));
-}
-
-/// The report of `tilewright validate`; ends with a newline.
-pub fn validate(before: &Source, after: &Source, steps: &[StepOutcome], verdict: Summary, style: Style) -> String {
-    let mut out = String::new();
-    line(&mut out, &style.paint("1", &format!("{} -> {}", before.name, after.name)), style);
-    passes(&mut out, steps, Texts { before: Some(before), after: Some(after) }, style);
-    premises(&mut out, steps, style);
-    let all = steps.iter().flat_map(|step| &step.reports);
-    let (proved, count) = (all.clone().filter(|report| report.verdict.is_proved()).count(), all.count());
-    line(&mut out, &format!("{}: {proved} of {count} obligations proved", style.verdict(verdict, 0)), style);
-    out
 }
 
 #[cfg(test)]

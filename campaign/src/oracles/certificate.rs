@@ -103,6 +103,7 @@ fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> O
         Obligation::Padding => inverse.map(|[_, exact]| exact),
         Obligation::Iteration
         | Obligation::Order
+        | Obligation::Alive
         | Obligation::Simulation
         | Obligation::Flatten
         | Obligation::Tiling

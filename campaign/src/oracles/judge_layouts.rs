@@ -262,6 +262,7 @@ impl Facts {
             Obligation::Padding => self.inverse.map(|[_, exact]| exact),
             Obligation::Iteration
             | Obligation::Order
+            | Obligation::Alive
             | Obligation::Simulation
             | Obligation::Flatten
             | Obligation::Texture
@@ -485,6 +486,7 @@ impl RelayoutFacts {
             | Obligation::Overflow
             | Obligation::Iteration
             | Obligation::Order
+            | Obligation::Alive
             | Obligation::Simulation
             | Obligation::Flatten
             | Obligation::Tiling

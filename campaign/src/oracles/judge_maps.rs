@@ -193,6 +193,7 @@ impl Facts {
             Obligation::Padding => self.inverse.map(|[_, exact]| exact),
             Obligation::Iteration
             | Obligation::Order
+            | Obligation::Alive
             | Obligation::Simulation
             | Obligation::Flatten
             | Obligation::Tiling

@@ -207,7 +207,10 @@ fn judged(truth: &Truth, reports: &[Report], texts: &PairTexts) -> Outcome {
     let detail = |why: &str| format!("{why}\nbefore:\n{}\nafter:\n{}", texts.before, texts.after);
     // Equal programs may leave a buffer or race in the same way; only these two obligations compare them.
     let compares = |report: &&Report| {
-        matches!(report.obligation, Obligation::Simulation | Obligation::Iteration | Obligation::Order)
+        matches!(
+            report.obligation,
+            Obligation::Simulation | Obligation::Iteration | Obligation::Order | Obligation::Alive
+        )
     };
     let mut compared = reports.iter().filter(compares);
     let refuted = compared.find(|report| matches!(report.verdict, Verdict::Refuted(_)));

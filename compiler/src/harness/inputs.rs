@@ -1,8 +1,8 @@
-//! Pseudo-random inputs, reproducible by seed, and sample values of symbolic extents.
+//! Pseudo-random inputs, reproducible by seed, and sample values of the integers of a call, for which its assertions hold.
 
 use tilewright_interp::Tensor;
 use tilewright_ir::{
-    Bindings, DataType, Diagnostic, Expr, PrimFunc, Scalar, ScalarType, Stmt, StmtKind, TypeClass, Var,
+    BinaryOp, Bindings, DataType, Diagnostic, Expr, PrimFunc, Scalar, ScalarType, Stmt, StmtKind, TypeClass, Var,
 };
 
 /// Values of symbolic extents that the caller did not give: small and pairwise distinct, and most of them no multiples
@@ -77,6 +77,14 @@ impl Numbers {
         Scalar::Float(odd[at])
     }
 
+    /// Draws a tensor, with some special floats as [`Numbers::value_or_special`] draws them.
+    ///
+    /// # Errors
+    /// The shape has too many elements.
+    pub fn special_tensor(&mut self, dtype: DataType, shape: &[u64]) -> Result<Tensor, String> {
+        Tensor::from_fn(dtype, shape, |_| self.value_or_special(dtype.scalar)).map_err(|error| error.to_string())
+    }
+
     /// Draws a tensor of values.
     ///
     /// # Errors
@@ -135,19 +143,23 @@ pub struct Sampled {
     pub unmet: Option<Expr>,
 }
 
-/// Returns the assertions about symbolic extents that a function makes unconditionally. Assertions that read memory
-/// are left out.
+/// Returns the assertions about the integers of a call that a function makes unconditionally, a conjunction part by part. What
+/// reads memory is left out.
 pub fn premises(func: &PrimFunc) -> Vec<Expr> {
-    let symbols = func.symbols();
-    let mut found = Vec::new();
-    collect(&func.body, &mut found);
-    found.retain(|cond| cond.vars().iter().all(|var| symbols.contains(var)));
-    found.retain(|cond| {
-        let mut reads = false;
-        cond.walk(&mut |part| reads |= matches!(part, Expr::Load { .. }));
-        !reads
-    });
+    let known: Vec<Var> = func.extents().into_iter().chain(func.scalars()).collect();
+    let mut asserted = Vec::new();
+    collect(&func.body, &mut asserted);
+    let mut found: Vec<Expr> = asserted.into_iter().flat_map(parts).collect();
+    found.retain(|cond| !cond.reads_memory() && cond.vars().iter().all(|var| known.contains(var)));
     found
+}
+
+/// The parts of a conjunction, in order.
+fn parts(cond: Expr) -> Vec<Expr> {
+    match cond {
+        Expr::Binary(BinaryOp::And, a, b) => [parts((*a).clone()), parts((*b).clone())].concat(),
+        _ => vec![cond],
+    }
 }
 
 /// Collects the assertions that are reached for all extents: those outside of loops, conditions and bindings.
@@ -167,29 +179,100 @@ fn collect(stmt: &Stmt, found: &mut Vec<Expr>) {
 }
 
 /// Returns values for symbolic extents as [`sample_symbols`] does, but such that `premises` hold, if such values are
-/// found. Small values are tried first.
+/// found. Small values are tried first. Stream 0 begins with the values of [`sample_symbols`]; each stream draws other values.
 ///
 /// # Errors
 /// Those of [`sample_symbols`].
-pub fn satisfying(symbols: &[Var], given: &[(String, i128)], premises: &[Expr]) -> Result<Sampled, Diagnostic> {
+pub fn satisfying(
+    symbols: &[Var],
+    given: &[(String, i128)],
+    premises: &[Expr],
+    stream: u64,
+) -> Result<Sampled, Diagnostic> {
     let bindings = sample_symbols(symbols, given)?;
-    let unmet = |bindings: &Bindings| premises.iter().find(|cond| cond.eval_index(bindings) == Ok(0)).cloned();
-    let Some(first) = unmet(&bindings) else { return Ok(Sampled { bindings, unmet: None }) };
-    let mut numbers = Numbers::new(0, 0);
+    let first = unmet(premises, &bindings);
+    if first.is_none() && stream == 0 {
+        return Ok(Sampled { bindings, unmet: None });
+    }
+    let mut draw = Draw::new(premises, stream);
     for attempt in 0..MAX_TRIES {
-        let most = 8 << (attempt * 7 / MAX_TRIES);
         let mut tried: Vec<(String, i128)> = given.to_vec();
         for var in symbols {
             if tried.iter().all(|(name, _)| name != var.name()) {
-                tried.push((var.name().to_owned(), 1 + i128::from(numbers.next() % most)));
+                let value = if draw.is_constrained(var) {
+                    draw.integer(attempt).saturating_abs().max(1)
+                } else {
+                    bindings[var]
+                };
+                tried.push((var.name().to_owned(), value));
             }
         }
-        let bindings = sample_symbols(symbols, &tried)?;
-        if unmet(&bindings).is_none() {
-            return Ok(Sampled { bindings, unmet: None });
+        let tried = sample_symbols(symbols, &tried)?;
+        if unmet(premises, &tried).is_none() {
+            return Ok(Sampled { bindings: tried, unmet: None });
         }
     }
-    Ok(Sampled { bindings, unmet: Some(first) })
+    Ok(Sampled { bindings, unmet: first })
+}
+
+/// Changes the values of scalar parameters in `bindings` such that `premises` hold, if they do not and such values are found.
+/// Returns a premise that does not hold if none are.
+pub fn satisfy_with_scalars(bindings: &mut Bindings, scalars: &[Var], premises: &[Expr], seed: u64) -> Option<Expr> {
+    let first = unmet(premises, bindings)?;
+    let mut draw = Draw::new(premises, seed);
+    let constrained: Vec<&Var> = scalars.iter().filter(|var| draw.is_constrained(var)).collect();
+    let mut tried = bindings.clone();
+    for attempt in 0..MAX_TRIES {
+        for &var in &constrained {
+            let (low, high) = var.dtype().scalar.integer_range().unwrap_or((0, 1));
+            tried.insert(var.clone(), draw.integer(attempt).clamp(low, high));
+        }
+        if unmet(premises, &tried).is_none() {
+            *bindings = tried;
+            return None;
+        }
+    }
+    Some(first)
+}
+
+/// The first premise that does not hold. One whose value is not known counts as one that holds.
+fn unmet(premises: &[Expr], bindings: &Bindings) -> Option<Expr> {
+    premises.iter().find(|cond| cond.eval_index(bindings) == Ok(0)).cloned()
+}
+
+/// Integers for which conditions may hold.
+struct Draw {
+    numbers: Numbers,
+    /// The variables of the conditions; others need no other value.
+    vars: Vec<Var>,
+    /// The numbers in the conditions: what is compared with a number often holds beside it.
+    constants: Vec<i128>,
+}
+
+impl Draw {
+    fn new(premises: &[Expr], stream: u64) -> Self {
+        let mut constants = Vec::new();
+        for premise in premises {
+            premise.walk(&mut |part| constants.extend(part.as_const_int()));
+        }
+        let vars = premises.iter().flat_map(Expr::vars).collect();
+        Self { numbers: Numbers::new(stream, 0), vars, constants }
+    }
+
+    fn is_constrained(&self, var: &Var) -> bool {
+        self.vars.contains(var)
+    }
+
+    /// Half of the numbers are near a constant of the conditions; of the others, the first are small and of any sign.
+    fn integer(&mut self, attempt: u64) -> i128 {
+        let bits = self.numbers.next();
+        let most = 8i128 << (attempt * 16 / MAX_TRIES);
+        let offset = i128::from(bits >> 16);
+        match usize::try_from(bits >> 40).ok().and_then(|at| self.constants.get(at % self.constants.len().max(1))) {
+            Some(near) if bits.is_multiple_of(2) => near.saturating_add(offset % 17 - 8),
+            _ => offset % (2 * most + 1) - most,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -210,15 +293,33 @@ mod tests {
     fn extents_satisfy_the_premises_or_an_unmet_premise_is_returned() {
         let symbols = ["n", "m"].map(Var::index);
         let [n, m] = symbols.each_ref().map(Expr::from);
-        let whole = Expr::binary(tilewright_ir::BinaryOp::Eq, n.clone().floor_mod(Expr::int(12)), Expr::int(0));
+        let whole = Expr::binary(BinaryOp::Eq, n.clone().floor_mod(Expr::int(12)), Expr::int(0));
         let below = m.clone().lt(n.clone());
-        let found = satisfying(&symbols, &[], &[whole.clone(), below.clone()]).unwrap();
+        let found = satisfying(&symbols, &[], &[whole.clone(), below.clone()], 0).unwrap();
         let value = |found: &Sampled, place: usize| found.bindings[&symbols[place]];
         assert!(found.unmet.is_none() && value(&found, 0) % 12 == 0 && value(&found, 1) < value(&found, 0));
-        let given = satisfying(&symbols, &[("m".into(), 30)], &[whole, below]).unwrap();
+        let given = satisfying(&symbols, &[("m".into(), 30)], &[whole, below], 0).unwrap();
         assert!(given.unmet.is_none() && value(&given, 1) == 30 && value(&given, 0) > 30);
         let never = n.lt(Expr::int(0));
-        assert_eq!(satisfying(&symbols, &[], std::slice::from_ref(&never)).unwrap().unmet, Some(never));
+        assert_eq!(satisfying(&symbols, &[], std::slice::from_ref(&never), 0).unwrap().unmet, Some(never));
+    }
+
+    #[test]
+    fn scalars_satisfy_the_premises_or_an_unmet_premise_is_returned() {
+        let [n, x] = ["n", "x"].map(Var::index);
+        let far = Expr::int(12345).lt(Expr::from(&x) * Expr::int(3));
+        let even = Expr::binary(BinaryOp::Eq, Expr::from(&x).floor_mod(Expr::from(&n)), Expr::int(0));
+        let start = Bindings::from([(n.clone(), 7), (x.clone(), -4)]);
+        let mut found = start.clone();
+        assert_eq!(satisfy_with_scalars(&mut found, std::slice::from_ref(&x), &[far.clone(), even.clone()], 3), None);
+        assert!(found[&x] * 3 > 12345 && found[&x] % 7 == 0 && found[&n] == 7, "{found:?}");
+        let mut kept = found.clone();
+        assert_eq!(satisfy_with_scalars(&mut kept, std::slice::from_ref(&x), &[far.clone(), even], 4), None);
+        assert_eq!(kept, found);
+        let never = Expr::from(&x).lt(Expr::from(&x));
+        let mut same = start.clone();
+        assert!(satisfy_with_scalars(&mut same, &[x], &[far, never], 0).is_some());
+        assert_eq!(same, start);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tilewright_ir::{DataType, MAX_SYMBOLIC_ELEMENTS};
 
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
-use super::inputs::{Numbers, Sampled, premises, satisfying};
+use super::inputs::{Numbers, Sampled, premises, satisfy_with_scalars, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
 use super::room;
 use crate::codegen::OPENCL;
@@ -52,10 +52,14 @@ pub struct ChainOutcome {
     pub seed: u64,
     /// Values of the symbolic extents.
     pub symbols: Vec<(String, i128)>,
+    /// Values of scalar parameters that do not follow from the seed, because the assertions of the program need others.
+    pub scalars: Vec<(String, i128)>,
     /// One outcome for each run: the reference on each stage, then each device on the last stage.
     pub engines: Vec<EngineOutcome>,
     /// The first stage whose run differs from the first stage, traps or fails.
     pub blame: Option<String>,
+    /// Whether buffers that the program writes had values from the seed too, because it reads them first.
+    pub outputs_given: bool,
     /// Remarks, such as unusual inputs.
     pub notes: Vec<String>,
 }
@@ -125,15 +129,17 @@ pub fn run_chain_within(
         StageProgram::Func(func) => Some(premises(func)),
         StageProgram::Definition(_) => None,
     });
-    let Sampled { bindings, unmet } = satisfying(&symbols, &config.symbols, &asserted.unwrap_or_default())?;
+    let asserted = asserted.unwrap_or_default();
+    let Sampled { mut bindings, unmet } = satisfying(&symbols, &config.symbols, &asserted, 0)?;
     let mut named: Vec<(String, i128)> = Vec::new();
     for var in &symbols {
         if named.iter().all(|(name, _)| name != var.name()) {
             named.push((var.name().to_owned(), bindings[var]));
         }
     }
-    let report =
-        ChainOutcome { seed: config.seed, symbols: named, engines: Vec::new(), blame: None, notes: Vec::new() };
+    let (scalars, unmet_scalar) = draw_scalars(first, &mut bindings, &asserted, config.seed);
+    let unmet = unmet.filter(|_| config.symbols.is_empty()).or(unmet_scalar);
+    let report = ChainOutcome { seed: config.seed, symbols: named, scalars, ..ChainOutcome::default() };
     let exact = stages.iter().any(|stage| stage.reassociates);
     let mut run = Run {
         stages,
@@ -162,7 +168,7 @@ pub fn run_chain_within(
         }
     };
     let layouts = run.layouts(first);
-    if let Some(unmet) = unmet.filter(|_| config.symbols.is_empty()) {
+    if let Some(unmet) = unmet {
         run.skip(
             &format!("no extents were found for which the program's assertion `{unmet}` holds"),
             reference,
@@ -174,6 +180,32 @@ pub fn run_chain_within(
         run.skip(&why.message, reference, devices);
     }
     Ok(run.report)
+}
+
+/// Binds the scalar integers among the parameters to the values that the seed gives, or to others for which the assertions hold.
+/// Returns these others, and an assertion that does not hold for any that were tried.
+fn draw_scalars(
+    first: &Stage<'_>,
+    bindings: &mut Bindings,
+    asserted: &[Expr],
+    seed: u64,
+) -> (Vec<(String, i128)>, Option<Expr>) {
+    let mut scalars = Vec::new();
+    for (param, part) in first.program.params().iter().zip(0u64..) {
+        let Param::Scalar(var) = param else { continue };
+        if bindings.get(var).is_none()
+            && let Scalar::Int(value) = Numbers::new(seed, part).argument(var.dtype().scalar, seed, part)
+        {
+            bindings.insert(var.clone(), value);
+            scalars.push(var.clone());
+        }
+    }
+    let drawn = bindings.clone();
+    let is_about_scalars = |cond: &&Expr| cond.vars().iter().any(|var| scalars.contains(var));
+    let asserted: Vec<Expr> = asserted.iter().filter(is_about_scalars).cloned().collect();
+    let unmet = satisfy_with_scalars(bindings, &scalars, &asserted, seed);
+    let changed = scalars.iter().filter(|var| bindings[*var] != drawn[*var]);
+    (changed.map(|var| (var.name().to_owned(), bindings[var])).collect(), unmet)
 }
 
 /// Why the interpreter and the devices cannot run the stages: they need more memory than is available.
@@ -260,6 +292,7 @@ impl Run<'_> {
             {
                 inputs = (self.inputs(true)?, true);
                 outcome = self.run_stage(stage, layouts, reference, &inputs.0, None, Tolerance::EXACT);
+                self.report.outputs_given = true;
                 if outcome.is_ok() {
                     self.report
                         .notes
@@ -375,8 +408,7 @@ impl Run<'_> {
     /// Draws an input tensor.
     fn tensor(&self, numbers: &mut Numbers, dtype: DataType, extents: &[u64]) -> Result<Tensor, String> {
         if self.special_floats {
-            let made = Tensor::from_fn(dtype, extents, |_| numbers.value_or_special(dtype.scalar));
-            return made.map_err(|error| error.to_string());
+            return numbers.special_tensor(dtype, extents);
         }
         if !self.exact || !dtype.scalar.is_float() {
             return numbers.tensor(dtype, extents);

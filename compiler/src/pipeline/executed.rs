@@ -9,13 +9,14 @@
 //! after:  B[i] = A[i] - 1
 //! ```
 //!
-//! `tilewright run` with these extents and this seed shows the values again.
+//! `tilewright run` with these extents, this seed and the options printed beside it shows the values again.
 
 use tilewright_interp::Config as InterpConfig;
-use tilewright_ir::{Buffer, Definition, Diagnostic, Evidence, Expr, PrimFunc};
-use tilewright_verify::{Counterexample, Method, Obligation, ReasonKind, Report, Verdict};
+use tilewright_ir::{Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, PrimFunc, Var};
+use tilewright_verify::{Counterexample, Method, Obligation, Reason, ReasonKind, Report, Verdict};
 
 use crate::harness::engine::{EngineOutcome, Param, StageProgram, Status};
+use crate::harness::inputs::{Sampled, premises, sample_symbols, satisfying};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::stages::{ChainOutcome, Config, Stage, run_chain};
 
@@ -29,7 +30,7 @@ const MAX_BYTES: u64 = 1 << 28;
 const MAX_PARAM_BYTES: u64 = 1 << 24;
 
 /// Values for the symbolic integers, by their position. The first choice leaves them to the harness, which gives values that
-/// differ from each other and that the assertions of the program allow.
+/// differ from each other. Where the assertions of the program exclude a choice, the harness gives others for it.
 const EXTENTS: [&[i128]; 6] = [&[], &[1], &[2, 3, 5, 4], &[5, 4, 3, 2], &[17, 1, 3, 2], &[23, 19, 37, 11]];
 
 /// The seeds of the inputs; with the last one, some floats are NaN, infinite or -0.0.
@@ -48,22 +49,34 @@ pub enum Before<'a> {
 }
 
 /// Runs both programs if the judge left open whether they mean the same. If the runs differ, the report that named the
-/// difference, or else the first open one, becomes *refuted*.
-pub fn refute(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>, reports: &mut [Report]) {
-    let Some(open) = first_open(reports) else { return };
-    if let Some(mut found) = difference(before, after, evidence) {
-        if let Some(reason) = reports[open].verdict.reason() {
-            found.text = format!("{}; the judge: {reason}", found.text);
+/// difference, or else the first open one, becomes *refuted*. Returns whether they do.
+pub fn refute(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>, reports: &mut [Report]) -> bool {
+    let Some(open) = first_open(reports) else { return false };
+    let report = &mut reports[open];
+    match (difference(before, after, evidence), report.verdict.reason()) {
+        (Ok(mut found), reason) => {
+            if let Some(reason) = reason {
+                found.text = format!("{}; the judge: {reason}", found.text);
+            }
+            (report.verdict, report.method) = (Verdict::Refuted(found), Method::Interpreter);
         }
-        (reports[open].verdict, reports[open].method) = (Verdict::Refuted(found), Method::Interpreter);
+        (Err(Some(why_not)), Some(reason)) => {
+            report.verdict = Verdict::Unknown(Reason::new(reason.kind(), format!("{reason}; not run: {why_not}")));
+        }
+        (Err(_), _) => {}
     }
+    matches!(report.verdict, Verdict::Refuted(_))
 }
 
 /// The position of the report that a difference belongs to; `None` if the judge decided everything about the pair.
 fn first_open(reports: &[Report]) -> Option<usize> {
     let is_open = |report: &Report| match (report.obligation, &report.verdict) {
         (
-            Obligation::Simulation | Obligation::Iteration | Obligation::Order | Obligation::Padding,
+            Obligation::Simulation
+            | Obligation::Iteration
+            | Obligation::Order
+            | Obligation::Alive
+            | Obligation::Padding,
             Verdict::Unknown(reason),
         ) => !reason.is_internal(),
         _ => false,
@@ -74,7 +87,14 @@ fn first_open(reports: &[Report]) -> Option<usize> {
 }
 
 /// Extents, inputs and a difference between the two executions.
-fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>) -> Option<Counterexample> {
+///
+/// # Errors
+/// None was found; with the reason if no run was made, because no inputs of a size that can be run meet the assertions.
+fn difference(
+    before: Before<'_>,
+    after: &PrimFunc,
+    evidence: Option<&Evidence>,
+) -> Result<Counterexample, Option<String>> {
     let program = match before {
         Before::Definition(definition) => StageProgram::Definition(definition),
         Before::Func(func) => StageProgram::Func(func),
@@ -82,13 +102,10 @@ fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>)
     let first = Stage { name: "before", program, evidence: None, reassociates: false };
     let second = Stage { name: "after", program: StageProgram::Func(after), evidence, reassociates: false };
     let stages = [first, second];
-    if stages.iter().any(|stage| is_too_large(stage.program)) {
-        return None;
-    }
-    let mut symbols: Vec<String> = Vec::new();
+    let mut symbols: Vec<Var> = Vec::new();
     for var in stages.iter().flat_map(|stage| stage.program.symbols()) {
-        if !symbols.iter().any(|known| known == var.name()) {
-            symbols.push(var.name().to_owned());
+        if !symbols.iter().any(|known| known.name() == var.name()) {
+            symbols.push(var);
         }
     }
     // Without symbols every choice of extents is the same one.
@@ -96,23 +113,55 @@ fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>)
     let takes_integers = program.params().iter().any(|param| matches!(param, Param::Scalar(_)));
     let more: &[(u64, bool)] = if takes_integers { &SEEDS_OF_SCALARS } else { &[] };
     let seeds = || SEEDS.iter().chain(more).copied();
-    choices.iter().flat_map(|extents| seeds().map(|seed| (*extents, seed))).find_map(
-        |(extents, (seed, special_floats))| {
-            let of =
-                |(place, name): (usize, &String)| Some((name.clone(), *extents.get(place % extents.len().max(1))?));
-            let symbols = symbols.iter().enumerate().filter_map(of).collect();
-            let ran = run(&stages, &Config { seed, symbols, special_floats }).ok()?;
-            compare(&ran)
-        },
-    )
+    let asserted = premises(if let Before::Func(func) = before { func } else { after });
+    let (mut has_run, mut why_not) = (false, None);
+    for (stream, extents) in (0..).zip(choices) {
+        let Some(extents) = extents_of(extents, &symbols, &asserted, stream) else { continue };
+        if stages.iter().any(|stage| is_too_large(stage.program, &extents)) {
+            let is_asserted = !asserted.is_empty();
+            why_not =
+                why_not.or_else(|| is_asserted.then(|| "extents for which the assertions hold are too large".into()));
+            continue;
+        }
+        for (seed, special_floats) in seeds() {
+            let Ok(ran) = run(&stages, &Config { seed, symbols: extents.clone(), special_floats }) else { continue };
+            if let Some(found) = compare(&ran, special_floats) {
+                return Ok(found);
+            }
+            match ran.engines.first() {
+                Some(first) if first.status == Status::Skipped => {
+                    why_not.get_or_insert_with(|| first.detail.clone());
+                    break;
+                }
+                _ => has_run = true,
+            }
+        }
+    }
+    Err(why_not.filter(|_| !has_run))
 }
 
-/// Whether a parameter has more than [`MAX_PARAM_BYTES`] bytes, even if its symbolic extents are 1. Inputs are made before the
+/// The extents of a choice by name, or others for which the assertions hold, if they do not for these.
+fn extents_of(choice: &[i128], symbols: &[Var], asserted: &[Expr], stream: u64) -> Option<Vec<(String, i128)>> {
+    let of = |(place, var): (usize, &Var)| Some((var.name().to_owned(), *choice.get(place % choice.len().max(1))?));
+    let chosen: Vec<_> = symbols.iter().enumerate().filter_map(of).collect();
+    let bindings = sample_symbols(symbols, &chosen).ok()?;
+    if asserted.iter().all(|cond| cond.eval_index(&bindings) != Ok(0)) {
+        return Some(chosen);
+    }
+    let Sampled { bindings, unmet } = satisfying(symbols, &[], asserted, stream).ok()?;
+    let named = |var: &Var| (var.name().to_owned(), bindings[var]);
+    Some(if unmet.is_none() { symbols.iter().map(named).collect() } else { Vec::new() })
+}
+
+/// Whether a parameter has more than [`MAX_PARAM_BYTES`] bytes; an extent that is not known counts as 1. Inputs are made before the
 /// interpreter can refuse them.
-fn is_too_large(program: StageProgram<'_>) -> bool {
+fn is_too_large(program: StageProgram<'_>, extents: &[(String, i128)]) -> bool {
+    let symbols = program.symbols();
+    let value = |var: &Var| Some((var.clone(), extents.iter().find(|(name, _)| name == var.name())?.1));
+    let bindings: Bindings = symbols.iter().filter_map(value).collect();
     let bytes = |buffer: &Buffer| {
-        let mut constant = buffer.shape.iter().filter_map(Expr::as_const_int);
-        constant.try_fold(i128::from(buffer.dtype.bytes()), i128::checked_mul)
+        let mut extents = buffer.shape.iter().map(|extent| extent.eval_index(&bindings).unwrap_or(1));
+        extents.try_fold(i128::from(buffer.dtype.bytes()), i128::checked_mul)
     };
     program.params().iter().any(|param| match param {
         Param::Buffer(buffer) => bytes(buffer).is_none_or(|bytes| bytes > i128::from(MAX_PARAM_BYTES)),
@@ -126,8 +175,8 @@ fn run(stages: &[Stage<'_>], config: &Config) -> Result<ChainOutcome, Diagnostic
     run_chain(stages, config, &Interpreter { config: limits, is_reference: true }, &[])
 }
 
-/// The difference between two runs, if there is one.
-fn compare(ran: &ChainOutcome) -> Option<Counterexample> {
+/// The difference between two runs, if there is one, with the options of `tilewright run` that give it the same inputs.
+fn compare(ran: &ChainOutcome, special_floats: bool) -> Option<Counterexample> {
     let [before, after] = ran.engines.as_slice() else { return None };
     let text = match (before.status, after.status, &after.first) {
         (Status::Reference, Status::Mismatch, Some(first)) => {
@@ -138,8 +187,17 @@ fn compare(ran: &ChainOutcome) -> Option<Counterexample> {
         (Status::Trap, Status::Reference | Status::Agrees, _) => trapped("before", before, "after"),
         _ => return None,
     };
-    let text = format!("both were run (seed {}): {text}", ran.seed);
-    Some(Counterexample { shape: ran.symbols.clone(), text, ..Counterexample::default() })
+    let is_trap = [before, after].iter().any(|outcome| outcome.status == Status::Trap);
+    let options = [
+        (special_floats, ", --special-floats"),
+        (ran.outputs_given, ", --outputs given"),
+        // Without this option, a program that reads its outputs first is run again with values in them.
+        (is_trap && !ran.outputs_given, ", --outputs undefined"),
+    ];
+    let options: String = options.iter().filter(|(is_needed, _)| *is_needed).map(|(_, option)| *option).collect();
+    let text = format!("both were run (seed {}{options}): {text}", ran.seed);
+    let (shape, assignments) = (ran.symbols.clone(), ran.scalars.clone());
+    Some(Counterexample { shape, assignments, text, ..Counterexample::default() })
 }
 
 fn trapped(which: &str, outcome: &EngineOutcome, other: &str) -> String {

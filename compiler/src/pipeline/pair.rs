@@ -1,18 +1,23 @@
 //! Relates two functions for translation validation: finds which buffers correspond, and how their indices moved, and
 //! states it as evidence that the judge checks.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
+mod symbols;
 
-use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var,
+    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, Comparison, Diagnostic, Evidence, Expr, IndexMap,
+    PrimFunc, Severity, Var,
 };
 use tilewright_script::{Symbols, read_index_map};
 use tilewright_verify::{Judge, Premise, Report};
 
+pub use symbols::carried;
+use symbols::{rename_symbols, same_form};
+
+use super::assume::{self, AssumeFault, Assumption};
 use super::executed::{self, Before};
-use crate::reorder;
+use super::findings::{LoopMap, Validity, Way, loop_maps};
+use crate::{flow, reorder};
 
 /// A map that the user gave for a buffer with `--map`.
 #[derive(Clone, Debug)]
@@ -30,13 +35,20 @@ pub enum PairFault {
     After(Diagnostic),
     /// A problem in the text of the map at this position of the list.
     Map(usize, Diagnostic),
+    /// A problem in the text of an assumed condition, and that text.
+    Assumed(String, Diagnostic),
 }
 
 impl PairFault {
+    fn of_assumption(fault: AssumeFault) -> Vec<Self> {
+        let AssumeFault { text, faults } = fault;
+        faults.into_iter().map(|found| Self::Assumed(text.clone(), found)).collect()
+    }
+
     /// Returns the diagnostic, without the information which text it is about.
     pub fn diagnostic(self) -> Diagnostic {
         match self {
-            Self::After(diagnostic) | Self::Map(_, diagnostic) => diagnostic,
+            Self::After(diagnostic) | Self::Map(_, diagnostic) | Self::Assumed(_, diagnostic) => diagnostic,
         }
     }
 }
@@ -50,6 +62,15 @@ pub struct Judged {
     pub premises: Vec<Premise>,
     /// The claims about buffers, given or inferred.
     pub claims: Vec<BufferClaim>,
+    /// The claims about iterations.
+    pub loops: Vec<LoopMap>,
+    /// How the pair was proved or refuted; `None` if it was neither, or if the claims about buffers alone refute it.
+    pub way: Option<Way>,
+    /// The calls that a proof is about.
+    pub validity: Validity,
+    /// Warnings about local buffers of the function after that have no counterpart, so that only results were compared. Places
+    /// are in its text.
+    pub unpaired: Vec<Diagnostic>,
 }
 
 /// Decides whether the function after means what the function before means: pairs them, asks the judge, and runs both if the
@@ -63,45 +84,100 @@ pub fn validate(
     maps: &[GivenMap],
     judge: &Judge,
 ) -> Result<Judged, Vec<PairFault>> {
-    let Related { after, evidence, strangers } = relate(before, after, maps)?;
-    let mut reports = proved(before, &after, &evidence, judge, strangers.is_empty());
-    executed::refute(Before::Func(before), &after, Some(&evidence), &mut reports);
+    validate_assuming(before, after, (maps, &[]), judge)
+}
+
+/// [`validate`] under conditions on the integers of the function before, which the caller of both functions guarantees.
+///
+/// # Errors
+/// Those of [`pair`], and a condition that has no value for some integers.
+pub fn validate_assuming(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    (maps, assumed): (&[GivenMap], &[Assumption]),
+    judge: &Judge,
+) -> Result<Judged, Vec<PairFault>> {
+    let Related { after, evidence, unpaired } = relate(before, after, maps)?;
+    assume::have_values(judge, before, assumed).map_err(PairFault::of_assumption)?;
+    let (before, after) = (&assume::asserted(before, assumed), assume::asserted(&after, assumed));
+    let (evidence, mut reports) = proved(before, &after, evidence, judge, unpaired.is_empty());
+    let is_refuted = executed::refute(Before::Func(before), &after, Some(&evidence), &mut reports);
+    let is_proved = !reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved());
+    let way = if is_refuted { Some(Way::Run) } else { is_proved.then(|| Way::of(&evidence.comparison)) };
+    let loops = loop_maps(before, &after, &evidence.comparison);
     let mut premises = Premise::of_call(before);
     premises.extend(Premise::of_call(&after));
     premises.extend(Premise::of_pass(&evidence));
-    Ok(Judged { reports, premises: Premise::joined(&premises), claims: evidence.buffers })
+    premises.extend(assume::premises(assumed));
+    let warning = |error: Diagnostic| Diagnostic {
+        severity: Severity::Warning,
+        help: Some("only the values that both programs leave were compared, and not what is inside".into()),
+        ..error
+    };
+    let unpaired = unpaired.into_iter().map(warning).collect();
+    let (premises, claims, validity) = (Premise::joined(&premises), evidence.buffers, Validity::of(before));
+    Ok(Judged { reports, premises, claims, loops, way, validity, unpaired })
 }
 
-/// The reports of the first way that proves the pair: statement by statement, iteration by iteration, by the results alone. If
-/// none does, those of the way that leaves the least open. If buffers inside have no counterpart, only the results can be compared.
-fn proved(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, judge: &Judge, is_whole: bool) -> Vec<Report> {
+/// The claims and reports of the first way that proves the pair: statement by statement, iteration by iteration, value by value, by the
+/// results alone. If none does, those of the way that leaves the least open. If buffers inside have no counterpart, only values
+/// and results can be compared.
+fn proved(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    evidence: Evidence,
+    judge: &Judge,
+    is_whole: bool,
+) -> (Evidence, Vec<Report>) {
     let open = |reports: &[Report]| reports.iter().filter(|report| !report.verdict.is_proved()).count();
-    let reordered = || Some(Evidence { reordering: Some(reorder::find(before, after, evidence)?), ..evidence.clone() });
-    let results = || Some(results_only(before, evidence));
-    let inside: [&dyn Fn() -> Option<Evidence>; 2] = [&|| Some(evidence.clone()), &reordered];
-    let ways = inside.into_iter().filter(|_| is_whole).chain([&results as &dyn Fn() -> Option<Evidence>]);
-    let mut best: Option<Vec<Report>> = None;
-    for evidence in ways.filter_map(|way| way()) {
-        // A failed comparison of results alone says less than one with a place.
-        if best.is_some() && evidence.only_results && !is_constant(before) {
+    let with = |comparison| Evidence { comparison, ..evidence.clone() };
+    let about_params = |comparison| of_params(before, Evidence { comparison, ..evidence.clone() });
+    let ways: [&dyn Fn() -> Option<Evidence>; 4] = [
+        &|| is_whole.then(|| evidence.clone()),
+        &|| {
+            is_whole
+                .then(|| reorder::find(before, after, &evidence).map(|claim| with(Comparison::Iterations(claim))))?
+        },
+        &|| with_values(before, after, &evidence),
+        &|| Some(about_params(Comparison::Results)),
+    ];
+    let mut best: Option<(Evidence, Vec<Report>)> = None;
+    for evidence in ways.iter().filter_map(|way| way()) {
+        // A failed comparison of values or results says less than one with a place.
+        let is_inside = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
+        if best.is_some() && matches!(evidence.comparison, Comparison::Results) && !is_constant(before) {
             continue;
         }
         let reports = judge.check_pass(before, after, &evidence);
         let left = open(&reports);
         if left == 0 {
-            return reports;
+            return (evidence, reports);
         }
-        if best.as_ref().is_none_or(|best| left < open(best) && !evidence.only_results) {
-            best = Some(reports);
+        if best.as_ref().is_none_or(|(_, best)| is_inside && left < open(best)) {
+            best = Some((evidence, reports));
         }
     }
-    best.unwrap_or_default()
+    best.unwrap_or((evidence, Vec::new()))
 }
 
-/// The claims about parameters, and that they hold the same in the end.
-fn results_only(before: &PrimFunc, evidence: &Evidence) -> Evidence {
+/// Returns the function after, in terms of the symbolic extents of the function before, and the claim of where the values of both come
+/// from. `None` if they cannot be compared like that.
+pub fn value_claim(before: &PrimFunc, after: &PrimFunc) -> Option<(PrimFunc, Evidence)> {
+    let Related { after, evidence, .. } = relate(before, after, &[]).ok()?;
+    let evidence = with_values(before, &after, &evidence)?;
+    Some((after, evidence))
+}
+
+/// The claims about parameters, and where the values come from.
+fn with_values(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Evidence> {
+    let evidence = of_params(before, Evidence { comparison: Comparison::default(), ..evidence.clone() });
+    let claim = flow::find(before, after, &evidence)?;
+    Some(Evidence { comparison: Comparison::Values(claim), ..evidence })
+}
+
+/// The claims about parameters alone.
+fn of_params(before: &PrimFunc, mut evidence: Evidence) -> Evidence {
     let is_param = |buffer: &Buffer| before.buffer_map.iter().any(|(_, param)| param == buffer);
-    let mut evidence = Evidence { only_results: true, ..evidence.clone() };
     evidence.buffers.retain(|claim| is_param(&claim.before));
     evidence
 }
@@ -116,8 +192,8 @@ struct Related {
     /// The function after, in terms of the symbolic extents of the function before.
     after: PrimFunc,
     evidence: Evidence,
-    /// What is said of buffers inside the function after that have no counterpart.
-    strangers: Vec<Diagnostic>,
+    /// The errors about local buffers of the function after that have no counterpart.
+    unpaired: Vec<Diagnostic>,
 }
 
 /// Returns the function after, in terms of the symbolic extents of the function before, and the claim that relates the two.
@@ -125,20 +201,20 @@ struct Related {
 /// # Errors
 /// A buffer has no counterpart, a map cannot be inferred or does not fit, or a `--map` names no buffer.
 pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<PairFault>> {
-    let Related { after, evidence, strangers } = relate(before, after, maps)?;
-    if strangers.is_empty() {
+    let Related { after, evidence, unpaired } = relate(before, after, maps)?;
+    if unpaired.is_empty() {
         return Ok((after, evidence));
     }
-    Err(strangers.into_iter().map(PairFault::After).collect())
+    Err(unpaired.into_iter().map(PairFault::After).collect())
 }
 
 /// Relates the buffers of two functions.
 fn relate(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<Related, Vec<PairFault>> {
     let after = rename_symbols(before, after);
     let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new(), ..Evidence::default() };
-    let (mut faults, mut strangers) = (Vec::new(), Vec::new());
+    let (mut faults, mut unpaired) = (Vec::new(), Vec::new());
     let candidates = before.buffers();
-    let is_param = |buffer: &Buffer| after.buffer_map.iter().any(|(_, param)| param.aliases(buffer));
+    let is_param = |buffer: &Buffer| after.buffer_map.iter().any(|(_, param)| param == buffer);
     let is_given = |old: &Buffer| maps.iter().any(|given| given.buffer == old.name);
     let unknown = |given: &GivenMap| !candidates.iter().any(|buffer| buffer.name == given.buffer);
     for (position, given) in maps.iter().enumerate().filter(|(_, given)| unknown(given)) {
@@ -153,14 +229,15 @@ fn relate(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<Rela
         faults.push(PairFault::Map(position, Diagnostic::error("unknown-buffer", None, message).with_help(help)));
     }
     for buffer in after.buffers().into_iter().filter(|buffer| !candidates.contains(buffer)) {
-        let Some(old) = counterpart(before, &after, &buffer, &candidates, &evidence) else {
+        let found = counterpart(before, &after, &buffer, &candidates, &evidence);
+        let Some(old) = found.or_else(|| same_local(before, &after, &buffer, &evidence)) else {
             let message = format!("buffer `{buffer}` of the function after has no counterpart before");
             let fault = Diagnostic::error("unpaired-buffer", buffer.span, message)
                 .with_help("parameters correspond by position, other buffers by name");
             if is_param(&buffer) {
                 faults.push(PairFault::After(fault));
             } else {
-                strangers.push(fault);
+                unpaired.push(fault);
             }
             continue;
         };
@@ -171,12 +248,12 @@ fn relate(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<Rela
             Ok(claim) => evidence.buffers.push(claim),
             // A buffer inside of which nothing is said need not correspond.
             Err(mut found) if !is_param(&buffer) && !is_given(&old) => {
-                strangers.extend(found.drain(..).map(PairFault::diagnostic));
+                unpaired.extend(found.drain(..).map(PairFault::diagnostic));
             }
             Err(found) => faults.extend(found),
         }
     }
-    if faults.is_empty() { Ok(Related { after, evidence, strangers }) } else { Err(faults) }
+    if faults.is_empty() { Ok(Related { after, evidence, unpaired }) } else { Err(faults) }
 }
 
 /// Returns the buffer before that corresponds to a buffer after: the one of the parameter at the same position, else the
@@ -196,6 +273,18 @@ fn counterpart(
     let on_same_memory = || so_far.buffers.iter().find(|claim| claim.after.aliases(buffer)).map(|claim| &claim.before);
     let of_same_param = || before.buffer_map.iter().map(|(_, param)| param).find(|param| param.aliases(buffer));
     named.or_else(on_same_memory).or_else(of_same_param).cloned()
+}
+
+/// Returns the first local buffer before with the form of a local buffer after that no other buffer after is: it has another name.
+fn same_local(before: &PrimFunc, after: &PrimFunc, buffer: &Buffer, so_far: &Evidence) -> Option<Buffer> {
+    let is_local = |func: &PrimFunc, buffer: &Buffer| !func.buffer_map.iter().any(|(_, param)| param.aliases(buffer));
+    let names = after.buffers();
+    let is_free = |old: &Buffer| {
+        let is_claimed = so_far.buffers.iter().any(|claim| claim.before == *old);
+        !is_claimed && names.iter().all(|other| other.name != old.name)
+    };
+    let candidates = before.buffers().into_iter().filter(|old| is_local(before, old) && same_form(old, buffer));
+    candidates.filter(is_free).find(|_| is_local(after, buffer))
 }
 
 /// Returns the claim about a pair of buffers, with the given map or an inferred one.
@@ -289,138 +378,22 @@ fn row_major(buffer: &Buffer, separators: &AxisSeparators) -> IndexMap {
         .unwrap_or_else(|error| unreachable!("numerals of indices are integers: {error}"))
 }
 
-/// Returns the axes of `after` that are longer than the map needs; their remainder is intended padding.
+/// Returns the axes of `after` that are longer than the map needs; their remainder is intended padding. So is that of an axis of
+/// digits, as the last tile of a symbolic extent may be ragged.
 fn padded_axes(map: &IndexMap, after: &Buffer) -> Vec<usize> {
     let Ok(needed) = tilewright_algebra::physical_shape(map, &[]) else { return Vec::new() };
+    let is_symbolic = map.domain().iter().any(|extent| extent.as_const_int().is_none());
     let longer = |axis: &usize| match (after.shape[*axis].as_const_int(), needed.extents[*axis].as_const_int()) {
         (Some(stated), Some(needed)) => stated > needed,
         _ => needed.padded_axes.contains(axis),
     };
-    (0..after.rank()).filter(longer).collect()
+    let is_ragged = |axis: &usize| is_symbolic && has_digits(&map.outputs()[*axis]);
+    (0..after.rank()).filter(|axis| is_ragged(axis) || longer(axis)).collect()
 }
 
-/// Returns the function with its integers replaced by those of `before` that they correspond to. Scalar parameters correspond
-/// by position, because that is how a caller passes them. A symbol corresponds to the one with the same name, or else to the
-/// one that stands at the same place of a parameter's shape. What has no counterpart keeps its own variable.
-fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
-    let mut renaming = Renaming { vars: Substitution::default(), buffers: HashMap::new() };
-    for (new, old) in corresponding_integers(before, after) {
-        renaming.vars.insert(&new, Expr::from(&old));
-    }
-    let used = PrimFunc { buffer_map: Vec::new(), ..after.clone() }.buffers();
-    for (old, new) in before.params.iter().zip(&after.params) {
-        if let (Some(old), Some(new)) = (before.param_buffer(old), after.param_buffer(new)) {
-            // The body may use only an alias of a parameter; the parameter itself then corresponds if it has the same form.
-            let aliased = !used.contains(new) && used.iter().any(|buffer| buffer.aliases(new));
-            let Ok(renamed) = renaming.buffer(new);
-            if aliased && same_form(old, &renamed) && !has_layout(after, new) {
-                renaming.vars.insert(&new.data, Expr::from(&old.data));
-                renaming.buffers.insert(new.clone(), old.clone());
-            }
-        }
-    }
-    let mut func = after.clone();
-    let vars = renaming.vars.clone();
-    let rename_param = |param: &Var| match vars.get(param) {
-        Some(Expr::Var(old)) => old.clone(),
-        _ => param.clone(),
-    };
-    func.params = after.params.iter().map(rename_param).collect();
-    for (_, buffer) in &mut func.buffer_map {
-        let Ok(renamed) = renaming.buffer(buffer);
-        *buffer = renamed;
-    }
-    func.attrs.extents = after.attrs.extents.iter().map(rename_param).collect();
-    for map in func.attrs.layout_transform_map.iter_mut().flat_map(|(_, maps)| maps) {
-        let renamed = |exprs: &[Expr]| exprs.iter().map(|expr| vars.apply(expr)).collect();
-        let separators = map.axis_separators().positions().to_vec();
-        // Renaming keeps a map valid.
-        if let Ok(new) = IndexMap::new(map.vars().to_vec(), renamed(map.domain()), renamed(map.outputs()), separators) {
-            *map = new;
-        }
-    }
-    let Ok(body) = renaming.stmt(&after.body);
-    func.body = body;
-    func
-}
-
-/// Returns the pairs of corresponding integers, the one of `after` first. The correspondence is one to one.
-fn corresponding_integers(before: &PrimFunc, after: &PrimFunc) -> Vec<(Var, Var)> {
-    let mut found: Vec<(Var, Var)> = Vec::new();
-    let mut add = |new: &Var, old: &Var| {
-        let is_free = !found.iter().any(|(known, image)| known == new || image == old);
-        if is_free && new.dtype() == old.dtype() {
-            found.push((new.clone(), old.clone()));
-        }
-    };
-    let positions = || before.params.iter().zip(&after.params);
-    for (old, new) in positions() {
-        if before.param_buffer(old).is_none() && after.param_buffer(new).is_none() {
-            add(new, old);
-        }
-    }
-    let (known, symbols) = (before.symbols(), after.symbols());
-    for (new, old) in symbols.iter().flat_map(|new| known.iter().map(move |old| (new, old))) {
-        // A parameter corresponds by its position alone.
-        let is_param = before.params.contains(old) || after.params.contains(new);
-        if new.name() == old.name() && !is_param {
-            add(new, old);
-        }
-    }
-    for (old, new) in positions() {
-        let (Some(old), Some(new)) = (before.param_buffer(old), after.param_buffer(new)) else { continue };
-        for extents in old.shape.iter().zip(&new.shape).filter(|_| old.rank() == new.rank()) {
-            if let (Expr::Var(old), Expr::Var(new)) = extents {
-                add(new, old);
-            }
-        }
-    }
+/// Whether an index is made of quotients or remainders.
+fn has_digits(index: &Expr) -> bool {
+    let mut found = false;
+    index.walk(&mut |part| found |= matches!(part, Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, ..)));
     found
-}
-
-/// Returns whether the function requests a layout for a buffer.
-fn has_layout(func: &PrimFunc, buffer: &Buffer) -> bool {
-    func.attrs.tile_layout.iter().any(|(data, _)| *data == buffer.data)
-        || func.attrs.layout_transform_map.iter().any(|(data, _)| *data == buffer.data)
-}
-
-/// Returns whether two buffers are equal except for their names.
-fn same_form(a: &Buffer, b: &Buffer) -> bool {
-    (a.dtype, &a.shape, &a.strides, &a.elem_offset, &a.axis_separators, a.scope)
-        == (b.dtype, &b.shape, &b.strides, &b.elem_offset, &b.axis_separators, b.scope)
-}
-
-/// Replaces variables, in the shapes of buffers too.
-struct Renaming {
-    vars: Substitution,
-    buffers: HashMap<Buffer, Buffer>,
-}
-
-impl Rewrite for Renaming {
-    type Error = Infallible;
-
-    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
-        match expr {
-            Expr::Var(var) => Ok(self.vars.get(var).unwrap_or(expr).clone()),
-            _ => self.expr_children(expr),
-        }
-    }
-
-    fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Infallible> {
-        if let Some(renamed) = self.buffers.get(buffer) {
-            return Ok(renamed.clone());
-        }
-        let vars = &self.vars;
-        let renamed = buffer.with(|info| {
-            let all = info.shape.iter_mut().chain(info.strides.iter_mut().flatten());
-            for expr in all.chain(std::iter::once(&mut info.elem_offset)) {
-                *expr = vars.apply(expr);
-            }
-            if let Some(Expr::Var(data)) = vars.get(&info.data) {
-                info.data = data.clone();
-            }
-        });
-        self.buffers.insert(buffer.clone(), renamed.clone());
-        Ok(renamed)
-    }
 }

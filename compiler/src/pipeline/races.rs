@@ -50,7 +50,7 @@ pub(super) fn look_by_running(func: &PrimFunc, reports: &mut [Report]) {
 /// The race that one run of the function meets, if it meets one.
 fn race_in_a_run(func: &PrimFunc) -> Option<Counterexample> {
     let symbols = func.symbols();
-    let bindings = satisfying(&symbols, &[], &premises(func)).ok()?.bindings;
+    let bindings = satisfying(&symbols, &[], &premises(func), 0).ok()?.bindings;
     let mut arguments = arguments(func, &bindings)?;
     let valid = validate(func).ok()?;
     // One thread and no other observers: the race detector compares accesses by iteration, so the order of execution

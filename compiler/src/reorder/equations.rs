@@ -90,7 +90,7 @@ fn in_old_layout(old: &Buffer, new: &Buffer, indices: &[Expr], evidence: &Eviden
     undo(claim, indices)
 }
 
-fn undo(claim: &BufferClaim, indices: &[Expr]) -> Option<Vec<Expr>> {
+pub(crate) fn undo(claim: &BufferClaim, indices: &[Expr]) -> Option<Vec<Expr>> {
     let index: Vec<Expr> = claim.map.vars().iter().map(Expr::from).collect();
     if claim.map.outputs() == index {
         return Some(indices.to_vec());

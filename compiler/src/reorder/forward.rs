@@ -68,7 +68,7 @@ pub(super) fn candidate(
     )
 }
 
-/// What the loops may be that no access determines, such as those over time: solutions with a choice for each of them.
+/// Solutions in which each loop before that no access determines, such as one over time, got some value.
 fn choices(system: &System<'_>, after: &[Loop], hints: &Substitution) -> Vec<Substitution> {
     let open = system.open();
     let free = unused(after, system);
@@ -93,8 +93,8 @@ fn choices(system: &System<'_>, after: &[Loop], hints: &Substitution) -> Vec<Sub
     found.into_iter().map(|(solved, _)| solved).collect()
 }
 
-/// What one such loop may be, with the loops after that its value uses: a loop that has no other purpose (or how far it has
-/// come), all of these as one number, one of the others, its first iteration.
+/// The values to try for one such loop, each with the loops after that it uses: a loop after that nothing else uses, counted from
+/// its start or as it is; all of those as one number; one of the other loops; and the first iteration.
 fn values(
     old: &Loop,
     (place, open): (usize, usize),

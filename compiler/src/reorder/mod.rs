@@ -12,8 +12,9 @@
 mod equations;
 mod forward;
 mod pairing;
-mod solve;
+pub(crate) mod solve;
 
+pub(crate) use equations::undo;
 use tilewright_ir::{Evidence, PrimFunc, Reordering};
 use tilewright_verify::reorder::program;
 

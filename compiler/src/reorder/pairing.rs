@@ -1,9 +1,9 @@
 //! Which store became which, and by which maps of their loops.
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Evidence, Expr, Reordering, StoreOrigin, UnaryOp};
+use tilewright_ir::{BinaryOp, Evidence, Expr, Reordering, StoreOrigin};
 use tilewright_verify::path::Step;
-use tilewright_verify::reorder::Statement;
+use tilewright_verify::reorder::{Statement, domain};
 
 use super::equations::{self, Equations};
 use super::forward::{Candidate, candidate};
@@ -36,7 +36,7 @@ pub(super) fn pair(before: &[Statement], after: &[Statement], evidence: &Evidenc
         let last = chosen.len().checked_sub(1)?;
         let origins = chosen.into_iter().enumerate().map(|(piece, candidate)| {
             let old = &before[candidate.position];
-            let when = (piece < last).then(|| domain(old, candidate)).flatten();
+            let when = (piece < last).then(|| condition(old, candidate)).flatten();
             origin(old, &after[place], candidate, when)
         });
         stores.push(origins.collect());
@@ -127,7 +127,7 @@ fn back(before: &Statement, after: &Statement, candidate: &Candidate) -> Vec<Exp
     values.iter().map(|value| tilewright_algebra::simplify(&again.apply(value), &known)).collect()
 }
 
-/// What the first value of a loop may be: the operands of `max` and `min`.
+/// The expressions that a loop may start from: the operands, if its first value is a `max` or a `min`.
 fn starts(min: &Expr) -> Vec<Expr> {
     match min {
         Expr::Binary(BinaryOp::Max | BinaryOp::Min, a, b) => [starts(a), starts(b)].concat(),
@@ -136,21 +136,8 @@ fn starts(min: &Expr) -> Vec<Expr> {
 }
 
 /// The condition that an instance is one of the store before.
-fn domain(store: &Statement, candidate: &Candidate) -> Option<Expr> {
+fn condition(store: &Statement, candidate: &Candidate) -> Option<Expr> {
     let at = Substitution::new(&store.loops(), candidate.forward.iter().cloned());
-    let mut parts = Vec::new();
-    for step in &store.path.steps {
-        match step {
-            Step::Loop(var, min, extent) => {
-                let (value, min, extent) = (at.apply(&Expr::from(var)), at.apply(min), at.apply(extent));
-                parts.push(Expr::binary(BinaryOp::Le, min.clone(), value.clone()));
-                parts.push(value.lt(min + extent));
-            }
-            Step::Guard(cond, true) => parts.push(at.apply(cond)),
-            Step::Guard(cond, false) => parts.push(Expr::unary(UnaryOp::Not, at.apply(cond))),
-            Step::Let(..) => {}
-        }
-    }
-    parts.extend(candidate.rest.iter().map(|(old, new)| Expr::binary(BinaryOp::Eq, old.clone(), new.clone())));
-    parts.into_iter().reduce(Expr::and)
+    let rest = candidate.rest.iter().map(|(old, new)| Expr::binary(BinaryOp::Eq, old.clone(), new.clone()));
+    domain(store, &at).into_iter().chain(rest).reduce(Expr::and)
 }

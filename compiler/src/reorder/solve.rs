@@ -12,14 +12,14 @@ use tilewright_verify::path::{Path, Step};
 
 /// A loop.
 #[derive(Clone, Debug)]
-pub(super) struct Loop {
-    pub(super) var: Var,
-    pub(super) min: Expr,
-    pub(super) extent: Expr,
+pub(crate) struct Loop {
+    pub(crate) var: Var,
+    pub(crate) min: Expr,
+    pub(crate) extent: Expr,
 }
 
 /// The loops of a path, outermost first.
-pub(super) fn loops(path: &Path) -> Vec<Loop> {
+pub(crate) fn loops(path: &Path) -> Vec<Loop> {
     let of = |step: &Step| match step {
         Step::Loop(var, min, extent) => Some(Loop { var: var.clone(), min: min.clone(), extent: extent.clone() }),
         Step::Let(..) | Step::Guard(..) => None,
@@ -27,8 +27,8 @@ pub(super) fn loops(path: &Path) -> Vec<Loop> {
     path.steps.iter().filter_map(of).collect()
 }
 
-/// What is known of the variables of paths.
-pub(super) fn ranges(paths: &[&Path]) -> Ranges {
+/// The ranges of the loop variables and the extents of some paths.
+pub(crate) fn ranges(paths: &[&Path]) -> Ranges {
     let mut ranges = Ranges::new();
     for path in paths {
         ranges = path.symbols.iter().fold(ranges, Ranges::with_symbol);
@@ -38,31 +38,31 @@ pub(super) fn ranges(paths: &[&Path]) -> Ranges {
 }
 
 /// Equations that are solved for some loops.
-pub(super) struct System<'a> {
-    pub(super) unknown: Vec<Loop>,
+pub(crate) struct System<'a> {
+    pub(crate) unknown: Vec<Loop>,
     /// Of each pair, the first is in terms of the unknown variables.
-    pub(super) equations: Vec<(Expr, Expr)>,
-    pub(super) ranges: &'a Ranges,
-    pub(super) solved: Substitution,
+    pub(crate) equations: Vec<(Expr, Expr)>,
+    pub(crate) ranges: &'a Ranges,
+    pub(crate) solved: Substitution,
 }
 
 impl System<'_> {
     /// Solves what can be solved.
-    pub(super) fn solve(&mut self) {
+    pub(crate) fn solve(&mut self) {
         while self.direct() || self.digits() || self.numeral() {}
     }
 
     /// The loops for which there is no solution.
-    pub(super) fn open(&self) -> Vec<Loop> {
+    pub(crate) fn open(&self) -> Vec<Loop> {
         self.unknown.iter().filter(|l| self.solved.get(&l.var).is_none()).cloned().collect()
     }
 
     /// The value of a loop variable; its first one if nothing is known.
-    pub(super) fn value(&self, l: &Loop) -> Expr {
+    pub(crate) fn value(&self, l: &Loop) -> Expr {
         self.solved.get(&l.var).cloned().unwrap_or_else(|| self.solved.apply(&l.min))
     }
 
-    pub(super) fn found(&mut self, var: &Var, value: &Expr) {
+    pub(crate) fn found(&mut self, var: &Var, value: &Expr) {
         self.solved.insert(var, simplify(value, self.ranges));
     }
 

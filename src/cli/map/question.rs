@@ -1,7 +1,7 @@
 //! The question about a map: texts that were read, and checked to fit together.
 
 use tilewright_ir::{Diagnostic, Expr, IndexMap, Span, Var};
-use tilewright_script::{Source, Symbols, read_condition, read_index_map, read_predicate, read_shape};
+use tilewright_script::{Source, Symbols, read_condition, read_index_map, read_predicate, read_shape, span_of_name};
 
 use super::super::failure::Failure;
 use super::super::point::{Point, span};
@@ -186,23 +186,10 @@ fn only_known(text: &Source, symbols: &Symbols, known: usize) -> Result<(), Fail
 
 /// The failure of a name that is introduced nowhere, at its first place in the text.
 fn unknown_name(text: &Source, symbol: &Var, what: &str) -> Failure {
-    let place = place_of(symbol.name(), &text.text);
+    let place = span_of_name(symbol.name(), &text.text);
     let fault = Diagnostic::error("unknown-name", Some(place), format!("`{symbol}` is {what}"))
         .with_help("indices are the lambda's parameters; extents are named by --shape and --assume");
     Failure::input(text, vec![fault])
-}
-
-/// The first place of a name in a text as a whole word; all of the text if there is none.
-fn place_of(name: &str, text: &str) -> Span {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    let whole = |at: usize| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !before.is_some_and(part) && !after.is_some_and(part)
-    };
-    let found = text.match_indices(name).map(|(at, _)| at).find(|&at| whole(at));
-    let range = found.map_or(0..text.len(), |at| at..at + name.len());
-    span(range)
 }
 
 /// A fault of a whole text.
@@ -232,16 +219,4 @@ fn read_point(source: Source, map: &IndexMap) -> Result<Point, Failure> {
         }
     }
     Ok(point)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_found_as_a_word() {
-        assert_eq!(place_of("k", "lambda kk, i: [kk + k]"), Span::new(20, 21));
-        assert_eq!(place_of("é", "é + 1"), Span::new(0, 2));
-        assert_eq!(place_of("z", "abc"), Span::new(0, 3));
-    }
 }

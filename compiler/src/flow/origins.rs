@@ -1,0 +1,406 @@
+//! Which stores of two programs write the same values: both are followed back from what they leave, side by side.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+
+use tilewright_algebra::simplify;
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{Bindings, Buffer, BufferClaim, Evidence, Expr, Instance, Origin, Sources, Var};
+use tilewright_verify::flow::Observed;
+use tilewright_verify::reorder::{Statement, domain};
+
+use super::samples::samples;
+use super::sources::left;
+use crate::reorder::solve::{Loop, System, loops, ranges};
+
+/// Cases of a value that are followed.
+const MOST_CASES: usize = 64;
+
+/// A condition, and whether it holds.
+type Choice = (Expr, bool);
+
+/// A value, and the conditions under which it is that one.
+type Case = (Vec<Choice>, Expr);
+
+/// Sets of equations between two stores that are tried.
+const MOST_TRIED: usize = 24;
+
+/// Copies and values without a counterpart that are looked through.
+const DEPTH: usize = 6;
+
+/// The instances before that each store after is.
+pub(super) fn find(before: &Observed, after: &Observed, sources: [&[Sources]; 2], evidence: &Evidence) -> Vec<Origin> {
+    let half = |observed, sources| Half { observed, sources, names: names(observed) };
+    let (before, after) = (half(before, sources[0]), half(after, sources[1]));
+    let stores = vec![Origin::default(); after.observed.program.statements.len()];
+    let mut search = Search { before, after, evidence, stores, queue: Vec::new() };
+    let pairs = (search.before.observed.n_stores..).zip(search.after.observed.n_stores..);
+    let ends: Vec<(usize, usize)> = pairs.take_while(|(_, new)| *new < search.after.sources.len()).collect();
+    for (old, new) in ends {
+        let at = search.after.store(new).loops().iter().map(Expr::from).collect();
+        search.queue.push((old, new, at));
+    }
+    while let Some((old, new, at)) = search.queue.pop() {
+        search.follow(old, new, &at);
+    }
+    search.with_conditions()
+}
+
+/// Loops under other names.
+pub(super) fn named(loops: &[Loop], vars: &[Var], names: &Substitution) -> Vec<Loop> {
+    let named =
+        |(l, var): (&Loop, &Var)| Loop { var: var.clone(), min: names.apply(&l.min), extent: names.apply(&l.extent) };
+    loops.iter().zip(vars).map(named).collect()
+}
+
+/// For each store, a buffer whose elements stand for the values of its instances.
+fn names(observed: &Observed) -> Vec<Buffer> {
+    let name = |(place, store): (usize, &Statement)| {
+        Buffer::compact(format!("store {place}"), store.value.dtype(), vec![Expr::int(1); store.loops().len()])
+    };
+    observed.program.statements.iter().enumerate().map(name).collect()
+}
+
+/// A program with the sources of what it reads.
+struct Half<'a> {
+    observed: &'a Observed,
+    sources: &'a [Sources],
+    names: Vec<Buffer>,
+}
+
+impl Half<'_> {
+    fn store(&self, place: usize) -> &Statement {
+        &self.observed.program.statements[place]
+    }
+
+    /// The store whose value a load by name stands for.
+    fn named<'e>(&self, expr: &'e Expr) -> Option<(usize, &'e [Expr])> {
+        let Expr::Load { buffer, indices } = expr else { return None };
+        let place = self.names.iter().position(|name| name == buffer)?;
+        Some((place, indices))
+    }
+
+    /// Whether a store only moves a value.
+    fn is_copy(&self, place: usize) -> bool {
+        matches!(self.store(place).value, Expr::Load { .. })
+    }
+
+    /// The values of an instance, with names in the place of what it reads: one for each combination of sources.
+    fn values(&self, place: usize, at: &[Expr]) -> Vec<Case> {
+        let store = self.store(place);
+        let there = Substitution::new(&store.loops(), at.iter().cloned());
+        let mut found: Vec<(Vec<Choice>, Vec<Expr>)> = vec![(Vec::new(), Vec::new())];
+        for (read, pieces) in self.observed.reads(store).iter().zip(&self.sources[place]) {
+            let mut not: Vec<Choice> = Vec::new();
+            let mut options: Vec<Case> = Vec::new();
+            for piece in pieces {
+                let value = piece.store.map_or_else(
+                    || there.apply(read),
+                    |writer| {
+                        Expr::load(&self.names[writer], piece.at.iter().map(|at| there.apply(at)).collect::<Vec<_>>())
+                    },
+                );
+                let when = piece.when.as_ref().map(|when| there.apply(when));
+                options.push(([not.clone(), when.iter().map(|when| (when.clone(), true)).collect()].concat(), value));
+                not.extend(when.map(|when| (when, false)));
+            }
+            let with = |(when, loads): &(Vec<Choice>, Vec<Expr>), (also, load): &Case| {
+                ([when.as_slice(), also].concat(), [loads.as_slice(), std::slice::from_ref(load)].concat())
+            };
+            found = found.iter().flat_map(|one| options.iter().map(move |other| with(one, other))).collect();
+            found.truncate(MOST_CASES);
+        }
+        let value = there.apply(&store.value);
+        let put = |loads: Vec<Expr>| {
+            let mut put = Put { observed: self.observed, loads: loads.into_iter() };
+            put.expr(&value).unwrap_or_else(|never| match never {})
+        };
+        found.into_iter().map(|(when, loads)| (when, put(loads))).collect()
+    }
+}
+
+/// Puts other loads in the place of those by which an expression reads what the program writes.
+struct Put<'a, I> {
+    observed: &'a Observed,
+    loads: I,
+}
+
+impl<I: Iterator<Item = Expr>> Rewrite for Put<'_, I> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        match expr {
+            Expr::Load { buffer, .. } if self.observed.writes(buffer) => {
+                Ok(self.loads.next().unwrap_or_else(|| expr.clone()))
+            }
+            _ => self.expr_children(expr),
+        }
+    }
+}
+
+/// What two values have in common.
+struct Found {
+    /// Instances after that are tried: those in the case that is looked at.
+    samples: Vec<Bindings>,
+    /// Indices before and after that are equal.
+    equations: Vec<(Expr, Expr)>,
+    /// Instances before and after that have the same value.
+    meetings: Vec<Meeting>,
+    /// Stores before, and stores after, whose values were looked at.
+    opened_before: Vec<usize>,
+    opened_after: Vec<usize>,
+}
+
+impl Found {
+    fn of(samples: Vec<Bindings>) -> Self {
+        let (opened_before, opened_after) = (Vec::new(), Vec::new());
+        Self { samples, equations: Vec::new(), meetings: Vec::new(), opened_before, opened_after }
+    }
+
+    /// Looks for more where conditions hold, if that is so for one of the instances that are tried.
+    fn under(&mut self, conditions: &[Choice], look: impl FnOnce(&mut Self)) {
+        // What is in terms of loops that are to be found has no value yet.
+        let holds = |bindings: &&Bindings| {
+            let fails = |(cond, holds): &Choice| cond.eval_index(bindings).is_ok_and(|value| (value != 0) != *holds);
+            !conditions.iter().any(fails)
+        };
+        if self.samples.is_empty() {
+            return look(self);
+        }
+        let inside: Vec<Bindings> = self.samples.iter().filter(holds).cloned().collect();
+        if inside.is_empty() {
+            return;
+        }
+        let outside = std::mem::replace(&mut self.samples, inside);
+        look(self);
+        self.samples = outside;
+    }
+}
+
+/// Instances that have the same value.
+struct Meeting {
+    old: (usize, Vec<Expr>),
+    new: (usize, Vec<Expr>),
+}
+
+struct Search<'a> {
+    before: Half<'a>,
+    after: Half<'a>,
+    evidence: &'a Evidence,
+    stores: Vec<Origin>,
+    /// Stores before and after that are the same, and the loops before; still to be followed.
+    queue: Vec<(usize, usize, Vec<Expr>)>,
+}
+
+impl Search<'_> {
+    /// Follows what an instance after and the instance before read.
+    fn follow(&mut self, old: usize, new: usize, at: &[Expr]) {
+        let itself: Vec<Expr> = self.after.store(new).loops().iter().map(Expr::from).collect();
+        let mut found = Found::of(samples(&self.after.store(new).path));
+        self.pairs(&self.before.values(old, at), &self.after.values(new, &itself), DEPTH, &mut found);
+        for meeting in found.meetings {
+            self.meet(&meeting, new);
+        }
+        (self.stores[new].opened_before, self.stores[new].opened_after) = (found.opened_before, found.opened_after);
+    }
+
+    /// What two values have in common in the cases that some instance is in.
+    fn pairs(&self, old: &[Case], new: &[Case], depth: usize, found: &mut Found) {
+        for (when, new) in new {
+            for (also, old) in old {
+                found.under(&[when.as_slice(), also].concat(), |found| self.walk(old, new, depth, found));
+            }
+        }
+    }
+
+    /// What two values have in common, where they have the same form.
+    fn walk(&self, old: &Expr, new: &Expr, depth: usize, found: &mut Found) {
+        let (x, y) = (self.before.named(old), self.after.named(new));
+        let Some(deeper) = depth.checked_sub(1) else { return };
+        match (x, y) {
+            (Some((p, _)), Some((q, _))) if !self.before.is_copy(p) && !self.after.is_copy(q) => {
+                let at = |named: Option<(usize, &[Expr])>| named.map(|(place, at)| (place, at.to_vec()));
+                if let (Some(old), Some(new)) = (at(x), at(y)) {
+                    found.meetings.push(Meeting { old, new });
+                }
+            }
+            (_, Some((q, at))) if x.is_none() || self.after.is_copy(q) => {
+                found.opened_after.push(q);
+                self.pairs(&[(Vec::new(), old.clone())], &self.after.values(q, at), deeper, found);
+            }
+            (Some((p, at)), _) => {
+                found.opened_before.push(p);
+                self.pairs(&self.before.values(p, at), &[(Vec::new(), new.clone())], deeper, found);
+            }
+            _ => self.parts(old, new, depth, found),
+        }
+    }
+
+    /// The same for values that are not names.
+    fn parts(&self, old: &Expr, new: &Expr, depth: usize, found: &mut Found) {
+        let is_index = |expr: &Expr| expr.dtype().scalar.integer_range().is_some() && !expr.reads_memory();
+        match (old, new) {
+            (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
+                if let Some(j) = self.in_old_layout(x, y, j).filter(|j| j.len() == i.len()) {
+                    found.equations.extend(i.iter().cloned().zip(j));
+                }
+            }
+            _ if is_index(old) && is_index(new) => found.equations.push((old.clone(), new.clone())),
+            (Expr::Binary(op, ..), Expr::Binary(other, ..)) if op != other => {}
+            _ if std::mem::discriminant(old) == std::mem::discriminant(new) => {
+                for (old, new) in old.children().zip(new.children()) {
+                    self.walk(old, new, depth, found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn in_old_layout(&self, old: &Buffer, new: &Buffer, indices: &[Expr]) -> Option<Vec<Expr>> {
+        let claim: Option<&BufferClaim> = self.evidence.buffers.iter().find(|claim| claim.after == *new);
+        match claim {
+            Some(claim) if claim.before == *old => crate::reorder::undo(claim, indices),
+            Some(_) => None,
+            None => (old == new).then(|| indices.to_vec()),
+        }
+    }
+
+    /// Claims that a store after is one before, if that was not claimed yet.
+    fn meet(&mut self, meeting: &Meeting, reader: usize) {
+        let ((old, _), (new, _)) = (&meeting.old, &meeting.new);
+        if self.stores[*new].instances.iter().any(|known| known.store == Some(*old)) {
+            return;
+        }
+        let at = self.forward(meeting, reader);
+        self.stores[*new].instances.push(Instance { when: None, store: Some(*old), at: at.clone() });
+        self.queue.push((*old, *new, at));
+    }
+
+    /// The loops of the store before in terms of those of the store after: of the solutions for each case the one that leads most
+    /// instances into the store before, and to most different ones.
+    fn forward(&self, meeting: &Meeting, reader: usize) -> Vec<Expr> {
+        let (old, new) = (self.before.store(meeting.old.0), self.after.store(meeting.new.0));
+        let theirs = old.loops();
+        let fresh: Vec<Var> = theirs.iter().map(|var| Var::new(format!("{}'", var.name()), var.dtype())).collect();
+        let tried = samples(&new.path);
+        let hints = self.hints(meeting, reader);
+        let quality = |forward: &Vec<Expr>| {
+            let image = |instance: &Bindings| {
+                let image: Vec<i128> =
+                    forward.iter().map(|value| value.eval_index(instance).ok()).collect::<Option<_>>()?;
+                let mut bindings = instance.clone();
+                bindings.extend(theirs.iter().cloned().zip(image.iter().copied()));
+                let sizes: Vec<i128> = new.path.symbols.iter().map(|var| instance[var]).collect();
+                old.path.admits(&bindings).then_some((sizes, image))
+            };
+            let images: Vec<_> = tried.iter().filter_map(image).collect();
+            images.len() + images.iter().collect::<HashSet<_>>().len()
+        };
+        let solutions = self.equations(meeting, &fresh, &tried);
+        let solutions = solutions.into_iter().map(|equations| self.solution(meeting, (&fresh, equations), &hints));
+        // The first of the best.
+        let best = solutions.map(|forward| (quality(&forward), forward)).reduce(|a, b| if b.0 > a.0 { b } else { a });
+        best.map(|(_, forward)| forward).unwrap_or_default()
+    }
+
+    /// The loops of the store before, by some equations; what they leave open as the reader saw it, or as a loop of the same name has
+    /// it.
+    fn solution(
+        &self,
+        meeting: &Meeting,
+        (fresh, equations): (&[Var], Vec<(Expr, Expr)>),
+        hints: &[Option<Expr>],
+    ) -> Vec<Expr> {
+        let (old, new) = (self.before.store(meeting.old.0), self.after.store(meeting.new.0));
+        let names = Substitution::new(&old.loops(), fresh.iter().map(Expr::from));
+        let unknown = named(&loops(&old.path), fresh, &names);
+        let known = ranges(&[&new.path]);
+        let inner = unknown.iter().fold(known.clone(), |known, l| known.with_loop(&l.var, &l.min, &l.extent));
+        let mut system = System { unknown, equations, ranges: &inner, solved: Substitution::default() };
+        system.solve();
+        let used: Vec<Var> = fresh.iter().filter_map(|var| system.solved.get(var)).flat_map(Expr::vars).collect();
+        for l in system.open() {
+            let position = fresh.iter().position(|var| *var == l.var);
+            let hint = position.and_then(|position| hints.get(position).cloned().flatten());
+            let mine = new.loops();
+            let alike = mine.iter().find(|var| !used.contains(var) && format!("{}'", var.name()) == l.var.name());
+            let depends = |value: &Expr| mine.iter().any(|var| value.vars().contains(var));
+            let value = match (hint, alike) {
+                (Some(hint), _) if depends(&hint) => hint,
+                (_, Some(var)) => Expr::from(var),
+                (Some(hint), None) => hint,
+                (None, None) => system.solved.apply(&l.min),
+            };
+            system.found(&l.var, &value);
+        }
+        let again = |value: &Expr| simplify(&system.solved.apply(value), &known);
+        fresh.iter().map(|var| again(&again(&Expr::from(var)))).collect()
+    }
+
+    /// The equations between the indices of what both read, for each pair of cases in which there are most of them.
+    fn equations(&self, meeting: &Meeting, fresh: &[Var], tried: &[Bindings]) -> Vec<Vec<(Expr, Expr)>> {
+        let itself: Vec<Expr> = self.after.store(meeting.new.0).loops().iter().map(Expr::from).collect();
+        let fresh: Vec<Expr> = fresh.iter().map(Expr::from).collect();
+        let mut best: Vec<Vec<(Expr, Expr)>> = Vec::new();
+        for new in self.after.values(meeting.new.0, &itself) {
+            for old in self.before.values(meeting.old.0, &fresh) {
+                let mut found = Found::of(tried.to_vec());
+                self.pairs(&[old], std::slice::from_ref(&new), DEPTH, &mut found);
+                let most = best.first().map_or(0, Vec::len);
+                if found.equations.len() > most || best.is_empty() {
+                    best = vec![found.equations];
+                } else if found.equations.len() == most && !best.contains(&found.equations) && best.len() < MOST_TRIED {
+                    best.push(found.equations);
+                }
+            }
+        }
+        best
+    }
+
+    /// The loops before at a meeting, in terms of the loops of the store after, as far as the reader that saw both tells.
+    fn hints(&self, meeting: &Meeting, reader: usize) -> Vec<Option<Expr>> {
+        let (reader, new) = (self.after.store(reader), self.after.store(meeting.new.0));
+        let theirs = reader.loops();
+        let fresh: Vec<Var> = theirs.iter().map(|var| Var::new(var.name(), var.dtype())).collect();
+        let names = Substitution::new(&theirs, fresh.iter().map(Expr::from));
+        let unknown = named(&loops(&reader.path), &fresh, &names);
+        let known = ranges(&[&new.path]);
+        let inner = unknown.iter().fold(known.clone(), |known, l| known.with_loop(&l.var, &l.min, &l.extent));
+        let there = meeting.new.1.iter().map(|value| names.apply(value));
+        let equations = there.zip(new.loops().iter().map(Expr::from)).collect();
+        let mut system = System { unknown, equations, ranges: &inner, solved: Substitution::default() };
+        system.solve();
+        let open: Vec<Var> = system.open().into_iter().map(|l| l.var).collect();
+        let value = |value: &Expr| {
+            let value = simplify(&system.solved.apply(&system.solved.apply(&names.apply(value))), &known);
+            (!value.vars().iter().any(|var| open.contains(var))).then_some(value)
+        };
+        meeting.old.1.iter().map(value).collect()
+    }
+
+    /// The claims, each with the condition that the instance before exists.
+    fn with_conditions(self) -> Vec<Origin> {
+        let mut stores = self.stores;
+        for (new, origin) in stores.iter_mut().enumerate() {
+            let origins = &mut origin.instances;
+            let mut covers = false;
+            for origin in origins.iter_mut() {
+                let Some(old) = origin.store.map(|old| self.before.store(old)) else { continue };
+                let at = Substitution::new(&old.loops(), origin.at.iter().cloned());
+                let conditions = left(self.after.store(new), &domain(old, &at));
+                let conditions = conditions.unwrap_or_else(|| vec![Expr::bool(false)]);
+                origin.when = conditions.into_iter().reduce(Expr::and);
+                covers = origin.when.is_none();
+                if covers {
+                    break;
+                }
+            }
+            let needed = origins.iter().position(|origin| origin.when.is_none()).map_or(origins.len(), |last| last + 1);
+            origins.truncate(needed);
+            if !covers {
+                origins.push(Instance { when: None, store: None, at: Vec::new() });
+            }
+        }
+        stores
+    }
+}

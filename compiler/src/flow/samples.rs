@@ -1,0 +1,50 @@
+//! Instances of a store that are tried: at sizes of several tiles, where different cases are seen.
+
+use tilewright_ir::Bindings;
+use tilewright_verify::path::{Path, Step};
+
+/// Instances that are looked for.
+const WANTED: usize = 80;
+
+/// Ways through the loops that are tried for them.
+const TRIED: u64 = 800;
+
+/// Values of symbols and scalars.
+const SIZES: [i128; 10] = [1, 2, 5, 9, 17, 33, 70, 130, 257, 300];
+
+/// Instances that reach the end of a path.
+pub(super) fn samples(path: &Path) -> Vec<Bindings> {
+    (0..TRIED).filter_map(|attempt| instance(path, attempt)).take(WANTED).collect()
+}
+
+/// An instance chosen by a number; none if it does not get to the end.
+fn instance(path: &Path, attempt: u64) -> Option<Bindings> {
+    let mut state = attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let mut bindings = Bindings::new();
+    for var in path.symbols.iter().chain(&path.scalars) {
+        let size = SIZES[usize::try_from(random()).ok()? % SIZES.len()];
+        let (low, high) = var.dtype().scalar.integer_range().unwrap_or((0, 1));
+        bindings.insert(var.clone(), size.clamp(low, high));
+    }
+    for step in &path.steps {
+        match step {
+            Step::Loop(var, min, extent) => {
+                let (min, extent) = (min.eval_index(&bindings).ok()?, extent.eval_index(&bindings).ok()?);
+                let last = extent.checked_sub(1).filter(|last| *last >= 0)?;
+                let offset = match random() % 4 {
+                    0 => 0,
+                    1 => last,
+                    _ => i128::from(random()) % extent,
+                };
+                bindings.insert(var.clone(), min + offset);
+            }
+            Step::Guard(cond, holds) if (cond.eval_index(&bindings).ok()? != 0) != *holds => return None,
+            Step::Guard(..) | Step::Let(..) => {}
+        }
+    }
+    Some(bindings)
+}

@@ -1,0 +1,255 @@
+//! The stores that wrote what a program reads, latest first.
+//!
+//! For a read, the last instance of each store that may have written the element is found loop by loop: in the same iteration
+//! of all shared loops, or in an earlier one of the innermost of them, and so on outwards. What the index of the element does not
+//! determine is the iteration before, if the loop is shared, and else the last one.
+
+use tilewright_algebra::{Ranges, simplify};
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{BinaryOp, Expr, Instance, Sources, UnaryOp, Var};
+use tilewright_verify::flow::Observed;
+use tilewright_verify::path::Step;
+use tilewright_verify::reorder::{Statement, domain};
+
+use super::origins::named;
+use crate::reorder::solve::{System, loops, ranges};
+
+/// The sources of everything that the stores of a program read.
+pub(super) fn of(observed: &Observed) -> Vec<Sources> {
+    let of_store = |reader: &Statement| {
+        let reads = observed.reads(reader);
+        reads.iter().map(|read| Reader { observed, reader }.sources(read)).collect()
+    };
+    observed.program.statements.iter().map(of_store).collect()
+}
+
+struct Reader<'a> {
+    observed: &'a Observed,
+    reader: &'a Statement,
+}
+
+/// A time at which a store may have written: after the reader's own iterations of the first `shared` loops began, in an earlier iteration
+/// of the next loop (`carried`) or in another place of the same one.
+struct Event<'a> {
+    shared: usize,
+    carried: bool,
+    writer: usize,
+    store: &'a Statement,
+}
+
+/// An instance that may have written an element last, and the conditions that there is one.
+struct Last<'a> {
+    event: &'a Event<'a>,
+    conditions: Vec<Expr>,
+    at: Vec<Expr>,
+}
+
+impl Reader<'_> {
+    /// The instances that may have written what is read, latest first, each with the condition that it did.
+    fn sources(&self, read: &Expr) -> Vec<Instance> {
+        let Expr::Load { buffer, indices } = read else { return Vec::new() };
+        let mut found = Vec::new();
+        let events = self.events();
+        let at_once = |a: &Event<'_>, b: &Event<'_>| a.shared == b.shared && a.carried == b.carried;
+        for events in events.chunk_by(at_once) {
+            let last: Vec<Last<'_>> = events
+                .iter()
+                .filter(|event| event.store.buffer == *buffer)
+                .flat_map(|event| self.instances(event, indices))
+                .collect();
+            for one in &last {
+                let later = last.iter().filter_map(|other| self.not_before(one, other));
+                let Some(conditions) =
+                    left(self.reader, &one.conditions.iter().cloned().chain(later).collect::<Vec<_>>())
+                else {
+                    continue;
+                };
+                let when = conditions.into_iter().reduce(Expr::and);
+                let is_last = when.is_none();
+                found.push(Instance { when, store: Some(one.event.writer), at: one.at.clone() });
+                if is_last {
+                    return found;
+                }
+            }
+        }
+        match found.last_mut() {
+            // A program that reads memory that was never written is wrong; so one of the others is the last.
+            Some(last) if !self.observed.params.contains(buffer) => last.when = None,
+            _ => found.push(Instance { when: None, store: None, at: Vec::new() }),
+        }
+        found
+    }
+
+    /// The condition that an instance runs after another one that may have written the same element, if there is that one. None if
+    /// it always does.
+    fn not_before(&self, one: &Last<'_>, other: &Last<'_>) -> Option<Expr> {
+        let common = shared(&one.event.store.place, &other.event.store.place);
+        if common <= one.event.shared || one.event.writer == other.event.writer {
+            return None;
+        }
+        let known = ranges(&[&self.reader.path]);
+        let pairs: Vec<(&Expr, &Expr)> = one.at.iter().zip(&other.at).take(common).skip(one.event.shared).collect();
+        let equal = |(a, b): &(&Expr, &Expr)| Expr::binary(BinaryOp::Eq, Expr::clone(a), Expr::clone(b));
+        let mut later = Expr::bool(other.event.store.place < one.event.store.place);
+        for pair in pairs.iter().rev() {
+            let greater = pair.1.clone().lt(pair.0.clone());
+            later = Expr::binary(BinaryOp::Or, greater, equal(pair).and(later));
+        }
+        let absent = other.conditions.iter().map(|cond| Expr::unary(UnaryOp::Not, cond.clone()));
+        let absent = absent.fold(Expr::bool(false), |all, cond| Expr::binary(BinaryOp::Or, all, cond));
+        Some(simplify(&Expr::binary(BinaryOp::Or, simplify(&later, &known), absent), &known))
+    }
+
+    /// When each store may have written, latest first.
+    fn events(&self) -> Vec<Event<'_>> {
+        let stores = self.observed.program.statements.iter().enumerate().take(self.observed.n_stores);
+        let mut found: Vec<Event<'_>> = Vec::new();
+        for (writer, store) in stores {
+            let most = shared(&store.place, &self.reader.place);
+            found.extend((0..most).map(|shared| Event { shared, carried: true, writer, store }));
+            if store.place < self.reader.place {
+                found.push(Event { shared: most, carried: false, writer, store });
+            }
+        }
+        found.sort_by(|a, b| {
+            let key = |event: &Event<'_>| (event.shared, event.carried);
+            key(b).cmp(&key(a)).then_with(|| b.store.place.cmp(&a.store.place))
+        });
+        found
+    }
+
+    /// The last instances of a store at some time that may have written an element: as a condition of the store bounds its loops, and
+    /// as these end.
+    fn instances<'e>(&self, event: &'e Event<'e>, indices: &[Expr]) -> Vec<Last<'e>> {
+        let mut found: Vec<Last<'e>> = Vec::new();
+        for is_bounded in [true, false] {
+            if let Some((conditions, at)) = self.instance(event, indices, is_bounded)
+                && found.iter().all(|known| known.at != at)
+            {
+                found.push(Last { event, conditions, at });
+            }
+        }
+        found
+    }
+
+    /// The last instance of a store at some time that wrote an element, and the conditions that there is one. None if there is never
+    /// one.
+    fn instance(&self, event: &Event<'_>, indices: &[Expr], is_bounded: bool) -> Option<(Vec<Expr>, Vec<Expr>)> {
+        let mine: Vec<Expr> = self.reader.loops().iter().map(Expr::from).collect();
+        let theirs = event.store.loops();
+        let fresh = theirs.iter().map(|var| Var::new(format!("{}'", var.name()), var.dtype())).collect::<Vec<_>>();
+        let names = Substitution::new(&theirs, fresh.iter().map(Expr::from));
+        let of = |expr: &Expr| names.apply(expr);
+        let unknown = named(&loops(&event.store.path), &fresh, &names);
+        let known = ranges(&[&self.reader.path]);
+        let inner = unknown.iter().fold(known.clone(), |known, l| known.with_loop(&l.var, &l.min, &l.extent));
+        let mut equations: Vec<(Expr, Expr)> =
+            event.store.indices.iter().map(of).zip(indices.iter().cloned()).collect();
+        equations.extend(fresh.iter().map(Expr::from).zip(mine.iter().cloned()).take(event.shared));
+        let mut system =
+            System { unknown: unknown.clone(), equations, ranges: &inner, solved: Substitution::default() };
+        system.solve();
+        if event.carried && system.solved.get(&fresh[event.shared]).is_none() {
+            system.found(&fresh[event.shared], &(mine[event.shared].clone() - Expr::int(1)));
+            system.solve();
+        }
+        if is_bounded {
+            bounded(&mut system, event.store, &of);
+        }
+        last(&mut system);
+        let again = |value: &Expr| simplify(&system.solved.apply(value), &known);
+        let at: Vec<Expr> = fresh.iter().map(|var| again(&again(&Expr::from(var)))).collect();
+        let there = Substitution::new(&theirs, at.iter().cloned());
+        let mut conditions = domain(event.store, &there);
+        let same = event.store.indices.iter().map(|index| there.apply(index)).zip(indices.iter().cloned());
+        let same = same.chain(at.iter().cloned().zip(mine.iter().cloned()).take(event.shared));
+        conditions.extend(same.map(|(a, b)| Expr::binary(BinaryOp::Eq, a, b)));
+        if event.carried {
+            conditions.push(at[event.shared].clone().lt(mine[event.shared].clone()));
+        }
+        left(self.reader, &conditions).map(|conditions| (conditions, at))
+    }
+}
+
+/// Gives the loops that nothing determines the last values that a condition of the store allows.
+fn bounded(system: &mut System<'_>, store: &Statement, of: &dyn Fn(&Expr) -> Expr) {
+    for step in &store.path.steps {
+        let Step::Guard(cond, true) = step else { continue };
+        for (less, more) in bounds(cond) {
+            let open = system.open();
+            let uses = |expr: &Expr| of(expr).vars().iter().any(|var| open.iter().any(|l| l.var == *var));
+            if uses(&less) && !uses(&more) {
+                system.equations.push((of(&less), system.solved.apply(&of(&more)) - Expr::int(1)));
+                system.solve();
+            }
+        }
+    }
+}
+
+/// Gives the loops that nothing determines their last values.
+fn last(system: &mut System<'_>) {
+    for l in system.open() {
+        let last = system.solved.apply(&(l.min.clone() + l.extent.clone() - Expr::int(1)));
+        system.found(&l.var, &last);
+    }
+}
+
+/// The conditions that say something where a store runs; none at all if one of them never holds.
+pub(super) fn left(store: &Statement, conditions: &[Expr]) -> Option<Vec<Expr>> {
+    let known = ranges(&[&store.path]);
+    let mut guards: Vec<Expr> = Vec::new();
+    for step in &store.path.steps {
+        if let Step::Guard(cond, true) = step {
+            guards.extend(conjuncts(cond).into_iter().map(|part| decided(&part, &known)));
+        }
+    }
+    let mut left: Vec<Expr> = Vec::new();
+    for cond in conditions.iter().flat_map(conjuncts) {
+        let cond = decided(&cond, &known);
+        match cond.as_const_int() {
+            Some(0) => return None,
+            Some(_) => {}
+            None if guards.contains(&cond) || left.contains(&cond) => {}
+            None => left.push(cond),
+        }
+    }
+    Some(left)
+}
+
+/// The loops that two places have in common.
+fn shared(one: &[usize], other: &[usize]) -> usize {
+    let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    same.min(one.len() - 1).min(other.len() - 1)
+}
+
+/// A condition, simplified; equal sides are recognised by their difference.
+fn decided(cond: &Expr, known: &Ranges) -> Expr {
+    if let Expr::Binary(BinaryOp::Eq, a, b) = cond
+        && !a.reads_memory()
+        && !b.reads_memory()
+        && let Some(difference) = simplify(&(Expr::clone(a) - Expr::clone(b)), known).as_const_int()
+    {
+        return Expr::bool(difference == 0);
+    }
+    simplify(cond, known)
+}
+
+/// The parts of a condition all of which hold.
+fn conjuncts(cond: &Expr) -> Vec<Expr> {
+    match cond {
+        Expr::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
+        _ => vec![cond.clone()],
+    }
+}
+
+/// What a condition says to be less than what.
+fn bounds(cond: &Expr) -> Vec<(Expr, Expr)> {
+    let of = |part: &Expr| match part {
+        Expr::Binary(BinaryOp::Lt, a, b) => Some((Expr::clone(a), Expr::clone(b))),
+        Expr::Binary(BinaryOp::Le, a, b) => Some((Expr::clone(a), Expr::clone(b) + Expr::int(1))),
+        Expr::Binary(BinaryOp::Gt, a, b) => Some((Expr::clone(b), Expr::clone(a))),
+        Expr::Binary(BinaryOp::Ge, a, b) => Some((Expr::clone(b), Expr::clone(a) + Expr::int(1))),
+        _ => None,
+    };
+    conjuncts(cond).iter().filter_map(of).collect()
+}
