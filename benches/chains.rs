@@ -56,6 +56,7 @@ fn options() -> Options {
         shapes: Vec::new(),
         device: DeviceChoice::None,
         host: DeviceHost::default(),
+        assume: Vec::new(),
         limits: None,
         allow_unknown: false,
         record: false,

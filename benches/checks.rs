@@ -28,6 +28,7 @@ fn options() -> Options {
         shapes: Vec::new(),
         device: DeviceChoice::None,
         host: tilewright_device::DeviceHost::default(),
+        assume: Vec::new(),
         limits: None,
         allow_unknown: false,
         record: false,

@@ -36,6 +36,7 @@ fn checked(text: &str) -> CheckOutcome {
         shapes: Vec::new(),
         device: DeviceChoice::First,
         host: tilewright_device::DeviceHost::default(),
+        assume: Vec::new(),
         limits: None,
         allow_unknown: false,
         record: false,

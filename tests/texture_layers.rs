@@ -67,6 +67,7 @@ fn options(device: DeviceChoice) -> Options {
         shapes: Vec::new(),
         device,
         host: tilewright_device::DeviceHost::default(),
+        assume: Vec::new(),
         limits: Some(TextureLimits::PROMISED),
         allow_unknown: false,
         record: false,

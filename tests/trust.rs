@@ -88,6 +88,7 @@ const PARTS: &[Part] = &[
             "verify/src/plan",
             "verify/src/race.rs",
             "verify/src/reorder",
+            "verify/src/flow",
             "verify/src/same.rs",
             "verify/src/texture.rs",
             "verify/src/texture",
@@ -99,6 +100,12 @@ const PARTS: &[Part] = &[
         is_trusted: true,
         why: "A goal that it forgets would be missed. What corresponds is found elsewhere, and is not believed.",
         paths: &["verify/src/lockstep.rs", "verify/src/lockstep"],
+    },
+    Part {
+        title: "Forms of statements and values",
+        is_trusted: true,
+        why: "The walk takes a statement or a value in another form for the same one.",
+        paths: &["verify/src/forms.rs"],
     },
     Part {
         title: "Checkers without a solver",

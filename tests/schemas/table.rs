@@ -39,7 +39,9 @@ pub(crate) fn read(page: &str) -> BTreeMap<String, Table> {
     let mut heading = String::new();
     for line in page.lines() {
         if let Some(title) = line.strip_prefix("## ") {
-            heading = title.strip_prefix("Shared: ").map_or(title.to_owned(), |name| format!("shared-{name}"));
+            heading = title
+                .strip_prefix("Shared: ")
+                .map_or(title.to_owned(), |name| format!("shared-{}", name.replace(' ', "-")));
             continue;
         }
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();

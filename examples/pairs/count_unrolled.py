@@ -1,0 +1,13 @@
+from tvm.script import tir as T
+
+@T.prim_func
+def main(a: T.handle, b: T.handle, n: T.int32):
+    A = T.match_buffer(a, (37,), "float32")
+    B = T.match_buffer(b, (37,), "float32")
+    for i in range(n // 4):
+        for k in T.unroll(4):
+            if i * 4 + k < 37:
+                B[i * 4 + k] = A[i * 4 + k] * T.float32(2)
+    for i in range(n // 4 * 4, n):
+        if i < 37:
+            B[i] = A[i] * T.float32(2)

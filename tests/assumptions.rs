@@ -1,0 +1,122 @@
+//! Conditions that the caller guarantees: pairs that are equal under a condition alone, their broken twins, and runs that respect it.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+#[path = "equivalence/pairs.rs"]
+mod pairs;
+
+use pairs::{is_refuted, judge, open, read};
+use tilewright::pipeline::pair::{self, Judged};
+use tilewright::pipeline::{assume, findings::Way};
+use tilewright_ir::PrimFunc;
+use tilewright_verify::Verdict;
+
+/// A function over integers: `A` and `B` of `n` elements, and a parameter `x`.
+fn func(body: &str) -> PrimFunc {
+    let lines: Vec<String> = body.lines().map(|line| format!("    {line}\n")).collect();
+    read(&format!(
+        "@T.prim_func\ndef main(a: T.handle, b: T.handle, x: T.int32):\n    n = T.int32()\n    A = T.match_buffer(a, (n,), \
+         \"int32\")\n    B = T.match_buffer(b, (n,), \"int32\")\n{}",
+        lines.concat()
+    ))
+}
+
+fn judged(before: &PrimFunc, after: &PrimFunc, conditions: &[&str]) -> Judged {
+    let texts: Vec<String> = conditions.iter().map(|text| (*text).to_owned()).collect();
+    let assumed = assume::read(&texts, &[before]).unwrap().remove(0);
+    pair::validate_assuming(before, after, (&[], &assumed), &judge()).unwrap()
+}
+
+/// A condition, a body before, a body after that is equal under it, and changes of the latter that are not.
+type Case = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const CASES: &[Case] = &[
+    (
+        "x >= 0",
+        "for i in range(x):\n    if i < n:\n        B[i] = A[i] + 7",
+        "for i in range(x // 4):\n    for k in T.unroll(4):\n        if i * 4 + k < n:\n            B[i * 4 + k] = A[i * 4 + k] + \
+         7\nfor i in range(x // 4 * 4, x):\n    if i < n:\n        B[i] = A[i] + 7",
+        &[("(x // 4 * 4, x)", "(x // 4 * 4 + 1, x)"), ("i * 4 + k < n", "i * 4 + k + 1 < n"), ("A[i] + 7", "A[i] + 8")],
+    ),
+    (
+        "n % 4 == 0",
+        "for i in range(n):\n    B[i] = A[i] + x",
+        "for i, k in T.grid(n // 4, 4):\n    B[i * 4 + k] = A[i * 4 + k] + x",
+        &[("T.grid(n // 4, 4)", "T.grid(n // 4, 3)"), ("= A[i * 4 + k]", "= A[i * 4 + 3 - k]")],
+    ),
+    (
+        "0 < x and x <= n",
+        "for i in range(T.min(x, n)):\n    B[i] = A[i] * 3",
+        "for i in range(x):\n    B[x - 1 - i] = A[x - 1 - i] * 3",
+        &[("range(x)", "range(x - 1)"), ("range(x)", "range(x + 1)"), ("= A[x - 1 - i]", "= A[i]")],
+    ),
+];
+
+#[test]
+fn pairs_are_proved_under_their_conditions_alone() {
+    for (condition, before, after, wrong) in CASES {
+        let (one, two) = (func(before), func(after));
+        for other in [&one, &two] {
+            let Judged { reports, way, validity, premises, .. } = judged(&one, other, &[condition]);
+            assert_eq!(open(&reports), Vec::<String>::new(), "{condition}: {other:?}");
+            assert!(matches!(way, Some(Way::Lockstep | Way::Loops)), "{condition}: {way:?}");
+            assert!(!validity.conditions.is_empty() && validity.to_string().starts_with("extents with "), "{validity}");
+            assert!(
+                premises.iter().any(|premise| premise.to_string() == format!("assumed: {condition}")),
+                "{premises:?}"
+            );
+        }
+        assert!(is_refuted(&judged(&one, &two, &[]).reports), "{condition} is not needed");
+        for (old, new) in *wrong {
+            assert!(after.contains(old), "no `{old}` in\n{after}");
+            let Judged { reports, way, .. } = judged(&one, &func(&after.replacen(old, new, 1)), &[condition]);
+            assert!(is_refuted(&reports), "{condition}: `{new}` for `{old}`: {}", open(&reports).join("; "));
+            assert_eq!(way, Some(Way::Run), "{condition}: `{new}` for `{old}`");
+        }
+    }
+}
+
+#[test]
+fn runs_respect_the_condition() {
+    let before = func("for i in range(n):\n    B[i] = A[i] + 1");
+    let above = |bound: &str| func(&format!("for i in range(n):\n    B[i] = A[i] + T.if_then_else({bound}, 2, 1)"));
+    for (bound, inside, outside) in [
+        ("x >= 1000", &["x > 1234"][..], &["x < 1000"][..]),
+        ("n >= 19", &["n % 5 == 2", "n > 19"], &["n % 5 == 2", "n < 19"]),
+        ("x == n * 3", &["n < 100", "x == n * 3"], &["n < 100", "x != n * 3"]),
+    ] {
+        let after = above(bound);
+        let found = judged(&before, &after, inside);
+        assert!(is_refuted(&found.reports), "{bound}: {}", open(&found.reports).join("; "));
+        assert!(!is_refuted(&judged(&before, &after, outside).reports), "{bound} is refuted by a run that is excluded");
+        let mut both = inside.to_vec();
+        both.extend(outside);
+        let vacuous = judged(&before, &after, &both);
+        assert!(!vacuous.reports.is_empty() && vacuous.way.is_none(), "{bound}");
+        assert!(vacuous.reports.iter().all(|report| matches!(report.verdict, Verdict::Vacuous(_))), "{bound}");
+    }
+}
+
+#[test]
+fn a_chosen_scalar_is_part_of_the_counterexample() {
+    let before = func("for i in range(n):\n    B[i] = A[i] + 1");
+    let after = func("for i in range(n):\n    B[i] = A[i] + T.if_then_else(x > 4993, 2, 1)");
+    let reports = judged(&before, &after, &["x > 4990"]).reports;
+    let found = reports.iter().find_map(|report| report.verdict.counterexample()).unwrap();
+    assert!(found.assignments.iter().any(|(name, value)| name == "x" && *value > 4993), "{found:?}");
+}
+
+#[test]
+fn what_is_assumed_is_carried_to_corresponding_integers() {
+    let one = func("for i in range(n):\n    B[i] = A[i] + x");
+    let other = "@T.prim_func\ndef main(a: T.handle, b: T.handle, count: T.int32):\n    m = T.int32()\n    A = \
+                 T.match_buffer(a, (m,), \"int32\")\n    B = T.match_buffer(b, (m,), \"int32\")\n    B[0] = A[0] + count";
+    let (two, three) = (read(other), read(&other.replace("(m,)", "(37,)").replace("    m = T.int32()\n", "")));
+    let assumed = assume::read(&["x < n".to_owned(), "x > 0".to_owned()], &[&one]).unwrap().remove(0);
+    let carried = |after: &PrimFunc| {
+        let carried = pair::carried(&assumed, &one, after);
+        carried.iter().map(|assumed| assumed.condition.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(carried(&two), ["count < m", "count > 0"]);
+    assert_eq!(carried(&three), ["count > 0"]);
+}
