@@ -15,6 +15,7 @@ pub mod codegen;
 pub mod flow;
 pub mod formats;
 pub mod harness;
+pub mod lift;
 pub mod passes;
 pub mod pipeline;
 pub mod reorder;

@@ -89,7 +89,7 @@ fn relayout(criterion: &mut Criterion) {
 /// A definition with one stage, a sum over `reduced`.
 fn sum(params: [&Buffer; 3], axes: &[(&Var, i64)], reduced: &[(&Var, i64)], source: Expr) -> PrimFunc {
     let axis = |&(var, extent): &(&Var, i64)| Axis { var: var.clone(), extent: Expr::int(extent) };
-    let body = StageBody::Reduce { op: ReduceOp::Sum, axes: reduced.iter().map(axis).collect(), source };
+    let body = StageBody::reduce(ReduceOp::Sum, reduced.iter().map(axis).collect(), source);
     let stage = Stage { buffer: params[2].clone(), axes: axes.iter().map(axis).collect(), body };
     let params = params.into_iter().cloned().collect();
     as_function(&Definition { name: "sum".into(), params, stages: vec![stage] })

@@ -8,11 +8,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::visit::Substitution;
-use tilewright_ir::{
-    Axis, DataType, Definition, Diagnostic, Expr, ForKind, FuncAttrs, PrimFunc, Stage, StageBody, Stmt, StmtKind, Var,
-    validate,
-};
+use tilewright_ir::{DataType, Definition, Diagnostic, ForKind, FuncAttrs, PrimFunc, Stmt, StmtKind, Var, validate};
 
 use crate::config::{Arguments, Config, Report, RunError};
 use crate::run::run;
@@ -38,45 +34,12 @@ pub fn as_function(definition: &Definition) -> PrimFunc {
     let params: Vec<_> =
         definition.params.iter().map(|buffer| Var::new(buffer.name.clone(), DataType::HANDLE)).collect();
     let buffer_map = params.iter().cloned().zip(definition.params.iter().cloned()).collect();
-    let mut body = Stmt::seq(definition.stages.iter().map(stage_nest).collect());
+    // An element depends on earlier stages only, so the elements of a stage may be computed concurrently.
+    let mut body = Stmt::seq(definition.stages.iter().map(|stage| stage.nest(ForKind::Parallel)).collect());
     for stage in definition.stages.iter().rev() {
         if !definition.params.contains(&stage.buffer) {
             body = Stmt::new(StmtKind::Allocate { buffer: stage.buffer.clone(), body: Arc::new(body) });
         }
     }
     PrimFunc { name: definition.name.clone(), params, buffer_map, attrs: FuncAttrs::default(), body }
-}
-
-/// A fresh variable for each axis. Two stages may share axes, but a variable may be bound by one loop only.
-fn fresh_vars(axes: &[Axis]) -> Vec<Var> {
-    axes.iter().map(|axis| Var::new(axis.var.name(), axis.var.dtype())).collect()
-}
-
-/// Loops over `axes` around `body`, the first axis outermost.
-fn loop_nest(axes: &[Axis], vars: &[Var], kind: ForKind, body: Stmt) -> Stmt {
-    let loops = axes.iter().zip(vars).rev();
-    loops.fold(body, |body, (axis, var)| Stmt::for_loop(var, axis.extent.clone(), kind, body))
-}
-
-/// The loop nest that computes a stage.
-fn stage_nest(stage: &Stage) -> Stmt {
-    let vars = fresh_vars(&stage.axes);
-    let at: Vec<_> = vars.iter().map(Expr::from).collect();
-    let mut fresh = Substitution::new(stage.axes.iter().map(|axis| &axis.var), at.clone());
-    let buffer = &stage.buffer;
-    let body = match &stage.body {
-        StageBody::Elementwise(value) => Stmt::store(buffer, at, fresh.apply(value)),
-        StageBody::Reduce { op, axes, source } => {
-            let reduced = fresh_vars(axes);
-            for (axis, var) in axes.iter().zip(&reduced) {
-                fresh.insert(&axis.var, Expr::from(var));
-            }
-            let start = Stmt::store(buffer, at.clone(), op.identity_expr(buffer.dtype.scalar));
-            let value = Expr::binary(op.combine(), Expr::load(buffer, at.clone()), fresh.apply(source));
-            let update = Stmt::store(buffer, at, value);
-            Stmt::seq(vec![start, loop_nest(axes, &reduced, ForKind::Serial, update)])
-        }
-    };
-    // An element depends on earlier stages only, so the elements of a stage may be computed concurrently.
-    loop_nest(&stage.axes, &vars, ForKind::Parallel, body)
 }

@@ -76,7 +76,7 @@ fn conv(h: u64, w: u64, ci: u64, co: u64) -> Conv {
     let (a, r) = (|at: usize| v(&axes[at].var), |at: usize| v(&reduce[at].var));
     let source = Expr::load(&data, vec![a(0), a(1) + r(0), a(2) + r(1), r(2)])
         * Expr::load(&weight, vec![r(0), r(1), r(2), a(3)]);
-    let body = StageBody::Reduce { op: ReduceOp::Sum, axes: reduce.clone(), source };
+    let body = StageBody::reduce(ReduceOp::Sum, reduce.clone(), source);
     let stage = Stage { buffer: out.clone(), axes: axes.clone(), body };
     Conv {
         definition: Definition { name: "conv".into(), params: vec![data, weight, out], stages: vec![stage] },

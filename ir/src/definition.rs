@@ -8,7 +8,9 @@ use crate::dtype::ScalarType;
 use crate::expr::Expr;
 use crate::op::BinaryOp;
 use crate::scalar::Scalar;
+use crate::stmt::{ForKind, Stmt};
 use crate::var::Var;
+use crate::visit::Substitution;
 
 /// Computed tensors in dependence order, and the tensors that are parameters.
 #[derive(Clone, Debug)]
@@ -46,16 +48,27 @@ pub struct Axis {
 pub enum StageBody {
     /// The value of an expression over the axes of the stage.
     Elementwise(Expr),
-    /// A reduction. It starts from the identity of `op` and combines it with the value of `source` at every index of
-    /// the reduced axes. The definition leaves the order open; the interpreter uses row-major order.
+    /// A reduction. It starts from `init` and combines it with the value of `source` at every index of the reduced axes at
+    /// which `condition` holds. The definition leaves the order open; [`Stage::nest`] has row-major order.
     Reduce {
         /// How two values are combined.
         op: ReduceOp,
-        /// The reduced axes; at least one.
+        /// The reduced axes; at least one. The extent of one may depend on the axes in front of it.
         axes: Vec<Axis>,
+        /// The start value, an expression over the axes of the stage; `None` for the identity of `op`.
+        init: Option<Expr>,
+        /// Over the axes of the stage and the reduced axes; `None` if each index takes part.
+        condition: Option<Expr>,
         /// An expression over the axes of the stage and the reduced axes.
         source: Expr,
     },
+}
+
+impl StageBody {
+    /// Returns the reduction of `source` over `axes` that starts from the identity and leaves nothing out.
+    pub fn reduce(op: ReduceOp, axes: Vec<Axis>, source: Expr) -> Self {
+        Self::Reduce { op, axes, init: None, condition: None, source }
+    }
 }
 
 impl From<Expr> for StageBody {
@@ -110,6 +123,48 @@ impl ReduceOp {
             Scalar::Int(value) => Expr::Int { value, ty },
             Scalar::Float(value) => Expr::Float { value, ty },
         }
+    }
+}
+
+impl Stage {
+    /// Returns the nest that computes the tensor: loops of a kind over its axes around a store or, for a reduction, around the
+    /// store of the start value and serial loops over the reduced axes in their order.
+    ///
+    /// ```text
+    /// C[i] = sum over k of A[i, k], if k < m     for i: C[i] = 0
+    ///                                                   for k: if k < m: C[i] = C[i] + A[i, k]
+    /// ```
+    pub fn nest(&self, kind: ForKind) -> Stmt {
+        // Two stages may share axes, but a variable may be bound by one loop only.
+        let fresh = |axis: &Axis| Var::new(axis.var.name(), axis.var.dtype());
+        let vars: Vec<Var> = self.axes.iter().map(fresh).collect();
+        let at: Vec<Expr> = vars.iter().map(Expr::from).collect();
+        let mut names = Substitution::new(self.axes.iter().map(|axis| &axis.var), at.clone());
+        let body = match &self.body {
+            StageBody::Elementwise(value) => Stmt::store(&self.buffer, at, names.apply(value)),
+            StageBody::Reduce { op, axes, init, condition, source } => {
+                let identity = || op.identity_expr(self.buffer.dtype.scalar);
+                let start = init.as_ref().map_or_else(identity, |init| names.apply(init));
+                let mut loops: Vec<(Var, Expr)> = Vec::new();
+                for axis in axes {
+                    let (var, extent) = (fresh(axis), names.apply(&axis.extent));
+                    names.insert(&axis.var, Expr::from(&var));
+                    loops.push((var, extent));
+                }
+                let so_far = Expr::load(&self.buffer, at.clone());
+                let update =
+                    Stmt::store(&self.buffer, at.clone(), Expr::binary(op.combine(), so_far, names.apply(source)));
+                let update = match condition {
+                    Some(cond) => Stmt::guarded(names.apply(cond), update),
+                    None => update,
+                };
+                let inner = |body, (var, extent): (Var, Expr)| Stmt::for_loop(&var, extent, ForKind::Serial, body);
+                let update = loops.into_iter().rev().fold(update, inner);
+                Stmt::seq(vec![Stmt::store(&self.buffer, at, start), update])
+            }
+        };
+        let loops = self.axes.iter().zip(&vars).rev();
+        loops.fold(body, |body, (axis, var)| Stmt::for_loop(var, axis.extent.clone(), kind, body))
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::buffer::Buffer;
 use crate::expr::Expr;
 use crate::index_map::IndexMap;
+use crate::lifting::Lifting;
 use crate::var::Var;
 
 /// The claims of a pass that rewrites a program: which buffers were replaced, and how their indices changed.
@@ -36,6 +37,8 @@ pub enum Comparison {
     /// Values go through other memory, and the parameters hold the same values in the end. The claims about buffers are then about
     /// parameters alone.
     Values(Flow),
+    /// Both programs compute definitions, and these are equal. The claims about buffers are then about parameters alone.
+    Definitions(Box<Lifting>),
     /// Nothing inside corresponds, and yet the parameters hold the same values in the end. The claims about buffers are then
     /// about parameters alone.
     Results,

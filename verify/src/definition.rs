@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use rayon::prelude::*;
-use tilewright_ir::{Buffer, Definition, Expr, ForKind, FuncAttrs, PrimFunc, Stage, StageBody, Stmt};
+use tilewright_ir::{Axis, Buffer, Definition, Expr, ForKind, FuncAttrs, PrimFunc, Stage, StageBody, Stmt};
 
 use crate::judge::{Judge, Report};
 
@@ -27,17 +27,21 @@ impl Judge {
 
     /// Decides the obligations of one stage, as a loop nest over its axes and reduction axes.
     fn check_stage(&self, stage: &Stage, definition: &Definition, tensors: &Tensors<'_>) -> Vec<Report> {
-        let (reduced, value) = match &stage.body {
-            StageBody::Elementwise(value) => (&[][..], value),
-            StageBody::Reduce { axes, source, .. } => (axes.as_slice(), source),
+        let (reduced, value, start, cond) = match &stage.body {
+            StageBody::Elementwise(value) => (&[][..], value, None, None),
+            StageBody::Reduce { axes, source, init, condition, .. } => {
+                (axes.as_slice(), source, init.as_ref(), condition.as_ref())
+            }
         };
         // Reduction axes are inner loops; that their order does not matter is not needed for bounds and overflow.
-        let index = stage.axes.iter().map(|axis| Expr::from(&axis.var)).collect();
-        let mut body = Stmt::store(&stage.buffer, index, value.clone());
-        for axis in stage.axes.iter().chain(reduced).rev() {
-            body = Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
-        }
-        let used = used(stage, value);
+        let index: Vec<Expr> = stage.axes.iter().map(|axis| Expr::from(&axis.var)).collect();
+        let store = |value: &Expr| Stmt::store(&stage.buffer, index.clone(), value.clone());
+        let around = |body, axis: &Axis| Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
+        let combined = cond.map_or_else(|| store(value), |cond| Stmt::guarded(cond.clone(), store(value)));
+        let combined = reduced.iter().rev().fold(combined, around);
+        let body = start.map_or_else(|| combined.clone(), |start| Stmt::seq(vec![store(start), combined.clone()]));
+        let body = stage.axes.iter().rev().fold(body, around);
+        let used = used(stage, [Some(value), start, cond].into_iter().flatten());
         let tensors = tensors.all.iter().filter(|(tensor, is_first)| *is_first || used.contains(tensor));
         let params: Vec<_> = tensors.map(|(tensor, _)| (tensor.data.clone(), (*tensor).clone())).collect();
         let func = PrimFunc {
@@ -85,12 +89,14 @@ impl<'a> Tensors<'a> {
 }
 
 /// The tensors that a stage computes or reads.
-fn used<'a>(stage: &'a Stage, value: &'a Expr) -> HashSet<&'a Buffer> {
+fn used<'a>(stage: &'a Stage, values: impl Iterator<Item = &'a Expr>) -> HashSet<&'a Buffer> {
     let mut used = HashSet::from([&stage.buffer]);
-    value.walk(&mut |part| {
-        if let Expr::Load { buffer, .. } = part {
-            used.insert(buffer);
-        }
-    });
+    for value in values {
+        value.walk(&mut |part| {
+            if let Expr::Load { buffer, .. } = part {
+                used.insert(buffer);
+            }
+        });
+    }
     used
 }

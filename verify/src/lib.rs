@@ -39,6 +39,7 @@ mod claims;
 pub mod concrete;
 pub mod correspondence;
 mod definition;
+pub mod definitions;
 pub mod digits;
 mod dividend;
 pub mod door;

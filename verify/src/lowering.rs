@@ -295,6 +295,8 @@ impl<'a> Lowering<'a> {
         let at = Substitution::new(axes.iter().map(|axis| &axis.var), claim.axes.iter().cloned());
         match (&stage.body, claim.role) {
             (StageBody::Elementwise(body), StoreRole::Compute) => Ok(at.apply(body)),
+            (StageBody::Reduce { condition: Some(cond), .. }, _) => Err(format!("`{tensor}` is summed under `{cond}`")),
+            (StageBody::Reduce { init: Some(init), .. }, StoreRole::Init) => Ok(at.apply(init)),
             (StageBody::Reduce { op, .. }, StoreRole::Init) => Ok(op.identity_expr(tensor.dtype.scalar)),
             (StageBody::Reduce { op, source, .. }, StoreRole::Update) => {
                 let so_far = Expr::load(tensor, element.to_vec());

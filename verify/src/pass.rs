@@ -115,6 +115,7 @@ impl Judge {
             }
             Comparison::Iterations(claim) => self.check_reordering((before, &unfilled), evidence, claim, &base),
             Comparison::Values(claim) => self.check_flow((before, &unfilled), evidence, claim, &base),
+            Comparison::Definitions(claim) => self.check_lifting((before, &unfilled), evidence, claim, &base),
             Comparison::Results => self.check_execution((before, after), evidence, &base),
         });
         reports.extend(self.check_program_on(Side::After, after));

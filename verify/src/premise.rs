@@ -10,10 +10,11 @@
 use std::fmt;
 
 use tilewright_ir::{
-    BinaryOp, Definition, Evidence, Expr, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS, PrimFunc, StageBody, StoreClaim,
-    StoreRole, Var,
+    BinaryOp, Comparison, Definition, Evidence, Expr, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS, PrimFunc, StageBody,
+    StoreClaim, StoreRole, Var,
 };
 
+use crate::definitions;
 use crate::map::MapClaim;
 
 /// Something that a proof takes for granted.
@@ -75,9 +76,20 @@ impl Premise {
     /// The premises that the claims of a pass add.
     pub fn of_pass(evidence: &Evidence) -> Vec<Self> {
         let by_host = evidence.fills.iter().filter(|fill| fill.by_host);
-        by_host
-            .map(|fill| Self::HostPadding { buffer: fill.buffer.name.clone(), value: fill.value.to_string() })
-            .collect()
+        let by_host =
+            by_host.map(|fill| Self::HostPadding { buffer: fill.buffer.name.clone(), value: fill.value.to_string() });
+        by_host.chain(Self::of_definitions(evidence)).collect()
+    }
+
+    /// The premises that a comparison of definitions adds: the order of reductions, and the sizes of tensors that are not in the
+    /// programs.
+    fn of_definitions(evidence: &Evidence) -> Vec<Self> {
+        let Comparison::Definitions(claim) = &evidence.comparison else { return Vec::new() };
+        let order = definitions::reassociated(evidence, claim);
+        let order = (!order.is_empty()).then_some(Self::ReductionOrder(order));
+        let stages = [&claim.before, &claim.after].into_iter().flat_map(|lifted| &lifted.definition.stages);
+        let sizes = stages.filter(|stage| is_symbolic(&stage.buffer.shape)).map(|stage| stage.buffer.name.clone());
+        order.into_iter().chain(Self::of_names(Vec::new(), sizes.collect())).collect()
     }
 
     /// The premises that a lowering adds: the order of its reductions.

@@ -17,6 +17,9 @@ mod sources;
 use tilewright_ir::{Evidence, Flow, PrimFunc};
 use tilewright_verify::flow::programs;
 
+pub(crate) use origins::put;
+pub(crate) use sources::of as sources;
+
 /// How the values of `after` are those of `before`, as far as that is found; the parameters correspond as `evidence` says. `None` if
 /// the programs are not of the kind that the judge takes.
 pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Flow> {

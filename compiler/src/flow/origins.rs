@@ -111,12 +111,14 @@ impl Half<'_> {
             found.truncate(MOST_CASES);
         }
         let value = there.apply(&store.value);
-        let put = |loads: Vec<Expr>| {
-            let mut put = Put { observed: self.observed, loads: loads.into_iter() };
-            put.expr(&value).unwrap_or_else(|never| match never {})
-        };
-        found.into_iter().map(|(when, loads)| (when, put(loads))).collect()
+        found.into_iter().map(|(when, loads)| (when, put(self.observed, &value, loads))).collect()
     }
+}
+
+/// A value with others in the place of the loads by which it reads what the program writes, in the order of the text.
+pub(crate) fn put(observed: &Observed, value: &Expr, loads: Vec<Expr>) -> Expr {
+    let mut put = Put { observed, loads: loads.into_iter() };
+    put.expr(value).unwrap_or_else(|never| match never {})
 }
 
 /// Puts other loads in the place of those by which an expression reads what the program writes.

@@ -15,7 +15,7 @@ use super::origins::named;
 use crate::reorder::solve::{System, loops, ranges};
 
 /// The sources of everything that the stores of a program read.
-pub(super) fn of(observed: &Observed) -> Vec<Sources> {
+pub(crate) fn of(observed: &Observed) -> Vec<Sources> {
     let of_store = |reader: &Statement| {
         let reads = observed.reads(reader);
         reads.iter().map(|read| Reader { observed, reader }.sources(read)).collect()

@@ -118,14 +118,11 @@ fn product(wrong_init: bool) -> Product {
     let [i, j, k] = ["i", "j", "k"].map(Var::index);
     let axis = |var: &Var, extent: Expr| Axis { var: var.clone(), extent };
     let source = |a: Expr, b: Expr| a * b;
-    let body = StageBody::Reduce {
-        op: ReduceOp::Sum,
-        axes: vec![axis(&k, Expr::int(7))],
-        source: source(
-            Expr::load(&a, vec![Expr::from(&i), Expr::from(&k)]),
-            Expr::load(&b, vec![Expr::from(&k), Expr::from(&j)]),
-        ),
-    };
+    let factors = source(
+        Expr::load(&a, vec![Expr::from(&i), Expr::from(&k)]),
+        Expr::load(&b, vec![Expr::from(&k), Expr::from(&j)]),
+    );
+    let body = StageBody::reduce(ReduceOp::Sum, vec![axis(&k, Expr::int(7))], factors);
     let stage = TensorStage { buffer: c.clone(), axes: vec![axis(&i, Expr::from(&n)), axis(&j, Expr::int(9))], body };
     let params = vec![a.clone(), b.clone(), c.clone()];
     let definition = Definition { name: "product".into(), params, stages: vec![stage] };

@@ -17,6 +17,8 @@ pub enum Way {
     Loops,
     /// Value by value, wherever both functions keep them.
     Values,
+    /// By what both functions compute, as definitions: reductions were restructured.
+    Definitions,
     /// By the results alone, of both functions run on terms.
     Results,
     /// Refuted by running both functions.
@@ -30,6 +32,7 @@ impl Way {
             Comparison::Statements => Self::Lockstep,
             Comparison::Iterations(_) => Self::Loops,
             Comparison::Values(_) => Self::Values,
+            Comparison::Definitions(_) => Self::Definitions,
             Comparison::Results => Self::Results,
         }
     }
@@ -40,6 +43,7 @@ impl Way {
             Self::Lockstep => "lockstep",
             Self::Loops => "loops",
             Self::Values => "values",
+            Self::Definitions => "definitions",
             Self::Results => "results",
             Self::Run => "run",
         }

@@ -15,9 +15,9 @@ pub use symbols::carried;
 use symbols::{rename_symbols, same_form};
 
 use super::assume::{self, AssumeFault, Assumption};
-use super::executed::{self, Before};
+use super::executed::{self, Before, Order};
 use super::findings::{LoopMap, Validity, Way, loop_maps};
-use crate::{flow, reorder};
+use crate::{flow, lift, reorder};
 
 /// A map that the user gave for a buffer with `--map`.
 #[derive(Clone, Debug)]
@@ -84,7 +84,18 @@ pub fn validate(
     maps: &[GivenMap],
     judge: &Judge,
 ) -> Result<Judged, Vec<PairFault>> {
-    validate_assuming(before, after, (maps, &[]), judge)
+    validate_given(before, after, Given { maps, ..Given::default() }, judge)
+}
+
+/// What a comparison of two functions takes from the user.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given<'a> {
+    /// How the indices of buffers moved.
+    pub maps: &'a [GivenMap],
+    /// Conditions on the integers of the function before, which the caller of both functions guarantees.
+    pub assumed: &'a [Assumption],
+    /// Whether reductions of floats may be taken in another order.
+    pub reassociate: bool,
 }
 
 /// [`validate`] under conditions on the integers of the function before, which the caller of both functions guarantees.
@@ -97,11 +108,25 @@ pub fn validate_assuming(
     (maps, assumed): (&[GivenMap], &[Assumption]),
     judge: &Judge,
 ) -> Result<Judged, Vec<PairFault>> {
+    validate_given(before, after, Given { maps, assumed, reassociate: false }, judge)
+}
+
+/// [`validate`] with all that the user may state.
+///
+/// # Errors
+/// Those of [`validate_assuming`].
+pub fn validate_given(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    Given { maps, assumed, reassociate }: Given<'_>,
+    judge: &Judge,
+) -> Result<Judged, Vec<PairFault>> {
     let Related { after, evidence, unpaired } = relate(before, after, maps)?;
     assume::have_values(judge, before, assumed).map_err(PairFault::of_assumption)?;
     let (before, after) = (&assume::asserted(before, assumed), assume::asserted(&after, assumed));
-    let (evidence, mut reports) = proved(before, &after, evidence, judge, unpaired.is_empty());
-    let is_refuted = executed::refute(Before::Func(before), &after, Some(&evidence), &mut reports);
+    let (evidence, mut reports) = proved(before, &after, evidence, judge, (unpaired.is_empty(), reassociate));
+    let how = if reassociate { Order::Any } else { Order::Same };
+    let is_refuted = executed::refute_in(how, Before::Func(before), &after, Some(&evidence), &mut reports);
     let is_proved = !reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved());
     let way = if is_refuted { Some(Way::Run) } else { is_proved.then(|| Way::of(&evidence.comparison)) };
     let loops = loop_maps(before, &after, &evidence.comparison);
@@ -119,26 +144,27 @@ pub fn validate_assuming(
     Ok(Judged { reports, premises, claims, loops, way, validity, unpaired })
 }
 
-/// The claims and reports of the first way that proves the pair: statement by statement, iteration by iteration, value by value, by the
-/// results alone. If none does, those of the way that leaves the least open. If buffers inside have no counterpart, only values
+/// The claims and reports of the first way that proves the pair: statement by statement, iteration by iteration, value by value, by what
+/// both compute, by the results alone. If none does, those of the way that leaves the least open. If buffers inside have no counterpart, only values
 /// and results can be compared.
 fn proved(
     before: &PrimFunc,
     after: &PrimFunc,
     evidence: Evidence,
     judge: &Judge,
-    is_whole: bool,
+    (is_whole, reassociate): (bool, bool),
 ) -> (Evidence, Vec<Report>) {
     let open = |reports: &[Report]| reports.iter().filter(|report| !report.verdict.is_proved()).count();
     let with = |comparison| Evidence { comparison, ..evidence.clone() };
     let about_params = |comparison| of_params(before, Evidence { comparison, ..evidence.clone() });
-    let ways: [&dyn Fn() -> Option<Evidence>; 4] = [
+    let ways: [&dyn Fn() -> Option<Evidence>; 5] = [
         &|| is_whole.then(|| evidence.clone()),
         &|| {
             is_whole
                 .then(|| reorder::find(before, after, &evidence).map(|claim| with(Comparison::Iterations(claim))))?
         },
         &|| with_values(before, after, &evidence),
+        &|| with_definitions(before, after, &evidence, reassociate),
         &|| Some(about_params(Comparison::Results)),
     ];
     let mut best: Option<(Evidence, Vec<Report>)> = None;
@@ -173,6 +199,13 @@ fn with_values(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Opti
     let evidence = of_params(before, Evidence { comparison: Comparison::default(), ..evidence.clone() });
     let claim = flow::find(before, after, &evidence)?;
     Some(Evidence { comparison: Comparison::Values(claim), ..evidence })
+}
+
+/// The claims about parameters, and what both functions compute.
+fn with_definitions(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, reassociate: bool) -> Option<Evidence> {
+    let evidence = of_params(before, Evidence { comparison: Comparison::default(), ..evidence.clone() });
+    let claim = lift::find(before, after, &evidence, reassociate).ok()?;
+    Some(Evidence { comparison: Comparison::Definitions(Box::new(claim)), ..evidence })
 }
 
 /// The claims about parameters alone.

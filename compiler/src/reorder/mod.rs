@@ -15,6 +15,7 @@ mod pairing;
 pub(crate) mod solve;
 
 pub(crate) use equations::undo;
+pub(crate) use pairing::pair;
 use tilewright_ir::{Evidence, PrimFunc, Reordering};
 use tilewright_verify::reorder::program;
 

@@ -10,7 +10,7 @@ use super::forward::{Candidate, candidate};
 use super::solve::{System, loops, ranges};
 
 /// The origins of all stores after; `None` if a store has none.
-pub(super) fn pair(before: &[Statement], after: &[Statement], evidence: &Evidence) -> Option<Reordering> {
+pub(crate) fn pair(before: &[Statement], after: &[Statement], evidence: &Evidence) -> Option<Reordering> {
     let none = Substitution::default();
     let first: Vec<Vec<Candidate>> = after.iter().map(|store| candidates(before, store, evidence, &none)).collect();
     let again = |(place, list): (usize, &Vec<Candidate>)| match list.as_slice() {

@@ -91,8 +91,8 @@ impl Judge {
         if let Some(reason) = misfit(&first, &second) {
             return stuck(reason);
         }
-        let moved = match moved(&first, &second, claim) {
-            Ok(moved) => moved,
+        let whole = match Reordered::new(self, (&first, &second), evidence, claim, base) {
+            Ok(whole) => whole,
             Err(reason) => return stuck(reason),
         };
         let relation = Relation::new(evidence);
@@ -101,7 +101,6 @@ impl Judge {
             reports
                 .push(Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, &goal)));
         }
-        let whole = Reordered { judge: self, evidence, base, before: &first, moved };
         reports.extend(self.in_parallel(|| whole.decide(&relation)));
         reports.extend(self.check_program_on(Side::Before, before));
         reports
@@ -195,9 +194,37 @@ pub(crate) fn values(vars: &[Var], values: &[Expr], from: &[Var], path: &Path) -
     Ok(Substitution::new(vars, typed))
 }
 
-impl Reordered<'_> {
+impl<'a> Reordered<'a> {
+    /// The stores of two programs with what is claimed of them.
+    ///
+    /// # Errors
+    /// The claim does not fit the programs.
+    pub(crate) fn new(
+        judge: &'a Judge,
+        (before, after): (&'a Program, &'a Program),
+        evidence: &'a Evidence,
+        claim: &Reordering,
+        base: &'a Base<'a>,
+    ) -> Result<Self, String> {
+        Ok(Self { judge, evidence, base, before, moved: moved(before, after, claim)? })
+    }
+
     /// The reports of one kind of condition after the other, until one is not proved: the later ones cost more.
     fn decide(&self, relation: &Relation<'_>) -> Vec<Report> {
+        let mut reports = self.instances(relation);
+        if reports.iter().all(|report| report.verdict.is_proved()) {
+            reports.par_extend(self.moved.par_iter().map(|moved| {
+                let subject = format!("{} and what it conflicts with", moved.after.subject);
+                let decide = || suspected(self.ordered(moved));
+                Judge::report(Obligation::Order, subject, decide).placed(Side::After, moved.after.span)
+            }));
+        }
+        reports
+    }
+
+    /// The reports about instances, whatever their order: each after is one before, with the same value, and each before is one
+    /// after.
+    pub(crate) fn instances(&self, relation: &Relation<'_>) -> Vec<Report> {
         let mut reports: Vec<Report> =
             self.moved.par_iter().flat_map(|moved| self.one_by_one(moved, relation)).collect();
         let is_open = |reports: &[Report]| reports.iter().any(|report| !report.verdict.is_proved());
@@ -206,13 +233,6 @@ impl Reordered<'_> {
                 let subject = format!("{} (each iteration once)", before.subject);
                 let decide = || suspected(all_of([self.apart(before), self.onto(before)]));
                 Judge::report(Obligation::Iteration, subject, decide).placed(Side::Before, before.span)
-            }));
-        }
-        if !is_open(&reports) {
-            reports.par_extend(self.moved.par_iter().map(|moved| {
-                let subject = format!("{} and what it conflicts with", moved.after.subject);
-                let decide = || suspected(self.ordered(moved));
-                Judge::report(Obligation::Order, subject, decide).placed(Side::After, moved.after.span)
             }));
         }
         reports

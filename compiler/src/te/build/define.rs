@@ -82,7 +82,7 @@ pub fn reduce(op: ir::ReduceOp, source: Expr, axes: &[ir::Axis]) -> Result<ir::S
     if !ty.is_scalar() || op.combine().result_type(ty, ty).is_none() {
         return Err(Diagnostic::error("type", None, format!("elements of type {ty} cannot be reduced so")));
     }
-    Ok(ir::StageBody::Reduce { op, axes: axes.to_vec(), source })
+    Ok(ir::StageBody::reduce(op, axes.to_vec(), source))
 }
 
 /// Checks that a reduction has at least one axis, and each axis once.

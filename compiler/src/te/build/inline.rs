@@ -27,9 +27,13 @@ pub(super) fn effective_body(tensors: &[TensorData], schedule: &ScheduleData, te
     let mut inliner = Inliner { tensors, schedule, place: tensors[tensor].place };
     Ok(match body {
         StageBody::Elementwise(value) => StageBody::Elementwise(inliner.expr(value)?),
-        StageBody::Reduce { op, axes, source } => {
-            StageBody::Reduce { op: *op, axes: axes.clone(), source: inliner.expr(source)? }
-        }
+        StageBody::Reduce { op, axes, init, condition, source } => StageBody::Reduce {
+            op: *op,
+            axes: axes.clone(),
+            init: init.as_ref().map(|init| inliner.expr(init)).transpose()?,
+            condition: condition.as_ref().map(|cond| inliner.expr(cond)).transpose()?,
+            source: inliner.expr(source)?,
+        },
     })
 }
 

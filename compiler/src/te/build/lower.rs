@@ -248,7 +248,11 @@ impl Lowering<'_> {
                 let axis_vars: Vec<Var> = axes.iter().map(|axis| axis.var.clone()).collect();
                 match &effective_body(self.request.tensors, self.request.schedule, computed)? {
                     StageBody::Elementwise(value) => self.elementwise(stage, axis_vars, value)?,
-                    StageBody::Reduce { op, axes, source } => {
+                    StageBody::Reduce { init: Some(_), .. } | StageBody::Reduce { condition: Some(_), .. } => {
+                        let message = "a reduction with a start value or a condition cannot be scheduled";
+                        return Err(Diagnostic::error("reduction", None, message));
+                    }
+                    StageBody::Reduce { op, axes, source, .. } => {
                         let reduced = axes.iter().map(|axis| axis.var.clone()).collect();
                         self.reduce(stage, &axis_vars, reduced, *op, source)?
                     }

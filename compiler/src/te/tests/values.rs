@@ -79,7 +79,7 @@ pub(super) fn check(lowered: &Lowered) {
             let mut vars: Bindings = stage.axes.iter().map(|axis| axis.var.clone()).zip(position.clone()).collect();
             let result = match &stage.body {
                 tilewright_ir::StageBody::Elementwise(body) => value(body, &vars, &expected),
-                tilewright_ir::StageBody::Reduce { op, axes, source } => {
+                tilewright_ir::StageBody::Reduce { op, axes, source, .. } => {
                     let extents: Vec<i128> = axes.iter().map(|axis| index(&axis.extent, &vars)).collect();
                     let ty = source.dtype().scalar;
                     indices(&extents).into_iter().fold(op.identity(ty), |sum, reduced| {

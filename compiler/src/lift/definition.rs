@@ -1,0 +1,278 @@
+//! The definition of a program, along the sources of its values.
+//!
+//! ```text
+//! for i: t[0] = 0                                t.sum[i] = sum over k of A[i, k]
+//!        for k: t[0] = t[0] + A[i, k]            C[i] = t.sum[i] * 2
+//!        C[i] = t[0] * 2
+//! ```
+//!
+//! The last value of an element of a parameter is that of the store that wrote it. A store whose value is combined with what the same
+//! store wrote in an earlier iteration is a reduction over the loops in which that iteration differs; the other loops are the axes of
+//! a tensor. That a reader sees the last iteration of a reduction is not looked at: where it does not, the definition is another one,
+//! and the judge says so.
+
+use tilewright_algebra::simplify;
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{
+    Axis, Buffer, Definition, Expr, Holder, Instance, PrimFunc, ReduceOp, Sources, Stage, StageBody, UnaryOp, Var,
+};
+use tilewright_verify::flow::Observed;
+use tilewright_verify::path::Step;
+use tilewright_verify::reorder::Statement;
+
+use crate::flow::{put, sources};
+use crate::reorder::solve::{Loop, loops, ranges};
+
+/// Stores that may be replaced by their values, one inside the other.
+const DEPTH: usize = 16;
+
+/// Tensors that a definition may have.
+const MOST: usize = 60;
+
+/// The definition of a program that computes these parameters, and the inputs that stand for what the call found in them.
+pub(super) fn lift(
+    func: &PrimFunc,
+    observed: &Observed,
+    outputs: &[Buffer],
+) -> Result<(Definition, Vec<Holder>), String> {
+    let sources = sources(observed);
+    let mut lifter = Lifter { observed, sources, stages: Vec::new(), kept: Vec::new(), tensors: Vec::new() };
+    for output in outputs {
+        let axes = |(place, extent): (usize, &Expr)| Axis {
+            var: Var::new(format!("x{place}"), extent.dtype()),
+            extent: extent.clone(),
+        };
+        let axes: Vec<Axis> = output.shape.iter().enumerate().map(axes).collect();
+        let body = lifter.output(output, &axes)?;
+        lifter.stages.push(Stage { buffer: output.clone(), axes, body });
+    }
+    let Lifter { stages, kept, .. } = lifter;
+    let params = func.buffer_map.iter().map(|(_, buffer)| buffer);
+    let params = params.chain(kept.iter().map(|holder| &holder.tensor)).cloned().collect();
+    Ok((Definition { name: func.name.clone(), params, stages }, kept))
+}
+
+struct Lifter<'a> {
+    observed: &'a Observed,
+    sources: Vec<Sources>,
+    stages: Vec<Stage>,
+    kept: Vec<Holder>,
+    /// Reductions that have a tensor: the store, the tensor, and the loops that are its axes. No tensor while it is made.
+    tensors: Vec<(usize, Option<Buffer>, Vec<usize>)>,
+}
+
+/// A store that combines what it wrote before with another value.
+struct Reduction {
+    op: ReduceOp,
+    /// The read of what it wrote before, and what is combined with it.
+    so_far: usize,
+    source: Expr,
+    /// The reduced loops, and the others.
+    reduced: Vec<usize>,
+    outer: Vec<usize>,
+}
+
+impl Lifter<'_> {
+    fn statement(&self, place: usize) -> &Statement {
+        &self.observed.program.statements[place]
+    }
+
+    /// What an element of a parameter is in the end.
+    fn output(&mut self, output: &Buffer, axes: &[Axis]) -> Result<StageBody, String> {
+        let index: Vec<Expr> = axes.iter().map(|axis| Expr::from(&axis.var)).collect();
+        let ends = self.observed.n_stores..self.observed.program.statements.len();
+        let reads_it =
+            |place: &usize| matches!(&self.statement(*place).value, Expr::Load { buffer, .. } if buffer == output);
+        let Some(end) = ends.into_iter().find(reads_it) else {
+            return Ok(StageBody::Elementwise(self.old(output, index)?));
+        };
+        let there = Substitution::new(&self.statement(end).loops(), index);
+        // A reduction that wrote the whole parameter is the definition of it.
+        if let [pieces] = self.sources[end].clone().as_slice()
+            && let [Instance { when: None, store: Some(writer), at }] = pieces.as_slice()
+            && let Some(reduction) = self.reduction(*writer)?
+        {
+            let at: Vec<Expr> = at.iter().map(|value| there.apply(value)).collect();
+            let outer = reduction.outer.iter().map(|place| at[*place].clone()).collect::<Vec<_>>();
+            return self.body(*writer, &reduction, &outer, DEPTH);
+        }
+        Ok(StageBody::Elementwise(self.value(end, &there, DEPTH)?))
+    }
+
+    /// The input that stands for what the call found in a parameter.
+    fn old(&mut self, buffer: &Buffer, index: Vec<Expr>) -> Result<Expr, String> {
+        if !self.observed.params.contains(buffer) {
+            return Err(format!("`{buffer}` may be read before it is written"));
+        }
+        let known = self.kept.iter().find(|holder| holder.buffer == *buffer).map(|holder| holder.tensor.clone());
+        let tensor = known.unwrap_or_else(|| {
+            let tensor = Buffer::compact(format!("{buffer}.old"), buffer.dtype, buffer.shape.clone());
+            self.kept.push(Holder { tensor: tensor.clone(), buffer: buffer.clone() });
+            tensor
+        });
+        Ok(Expr::load(&tensor, index))
+    }
+
+    /// The value that an instance of a store wrote.
+    fn value(&mut self, place: usize, at: &Substitution, depth: usize) -> Result<Expr, String> {
+        let store = self.statement(place).clone();
+        let reads = self.observed.reads(&store);
+        let sources = self.sources[place].clone();
+        let loads = reads.iter().zip(&sources).map(|(read, pieces)| self.read(read, pieces, at, depth));
+        let loads = loads.collect::<Result<Vec<_>, _>>()?;
+        Ok(put(self.observed, &at.apply(&store.value), loads))
+    }
+
+    /// What a load gives, case by case.
+    fn read(&mut self, read: &Expr, pieces: &[Instance], at: &Substitution, depth: usize) -> Result<Expr, String> {
+        let mut found: Option<Expr> = None;
+        for piece in pieces.iter().rev() {
+            let value = match piece.store {
+                None => {
+                    let Expr::Load { buffer, indices } = read else { return Err("a load is no load".into()) };
+                    self.old(buffer, indices.iter().map(|index| at.apply(index)).collect())?
+                }
+                Some(writer) => {
+                    let there: Vec<Expr> = piece.at.iter().map(|value| at.apply(value)).collect();
+                    self.instance(writer, &there, depth)?
+                }
+            };
+            found = Some(match (found, &piece.when) {
+                (Some(rest), Some(when)) => Expr::IfThenElse(at.apply(when).into(), value.into(), rest.into()),
+                _ => value,
+            });
+        }
+        found.ok_or_else(|| "nothing is known of where a value comes from".into())
+    }
+
+    /// The value that the instance of a store at some values of its loops wrote.
+    fn instance(&mut self, writer: usize, at: &[Expr], depth: usize) -> Result<Expr, String> {
+        let depth = depth.checked_sub(1).ok_or("values depend on each other, and not by a reduction")?;
+        let Some(reduction) = self.reduction(writer)? else {
+            return self.value(writer, &Substitution::new(&self.statement(writer).loops(), at.iter().cloned()), depth);
+        };
+        let tensor = self.tensor(writer, &reduction, depth)?;
+        let all = loops(&self.statement(writer).path);
+        let known = ranges(&[&self.statement(writer).path]);
+        let there = Substitution::new(all.iter().map(|l| &l.var), at.iter().cloned());
+        let first = |place: &usize| simplify(&(at[*place].clone() - there.apply(&all[*place].min)), &known);
+        let index: Vec<Expr> = reduction.outer.iter().map(first).collect();
+        Ok(Expr::load(&tensor, if index.is_empty() { vec![Expr::int(0)] } else { index }))
+    }
+
+    /// How a store combines what it wrote before with another value; `None` if it does not read what it wrote.
+    fn reduction(&self, place: usize) -> Result<Option<Reduction>, String> {
+        let store = self.statement(place);
+        let is_own = |pieces: &Vec<Instance>| pieces.iter().any(|piece| piece.store == Some(place));
+        let own: Vec<usize> = (0..self.sources[place].len()).filter(|at| is_own(&self.sources[place][*at])).collect();
+        let so_far = match own.as_slice() {
+            [] => return Ok(None),
+            [only] => *only,
+            _ => return Err(format!("`{}` reads what it wrote more than once", store.subject)),
+        };
+        let read = &self.observed.reads(store)[so_far];
+        let no = || format!("`{}` is a recurrence, and no reduction", store.subject);
+        let Expr::Binary(op, a, b) = &store.value else { return Err(no()) };
+        let op = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min]
+            .into_iter()
+            .find(|other| other.combine() == *op);
+        let source = if **a == *read { Expr::clone(b) } else { Expr::clone(a) };
+        let is_read = **a == *read || **b == *read;
+        let op = op.filter(|_| is_read).ok_or_else(no)?;
+        let vars = store.loops();
+        let differs = |at: &usize| {
+            let own = self.sources[place][so_far].iter().filter(|piece| piece.store == Some(place));
+            own.into_iter().any(|piece| piece.at.get(*at) != Some(&Expr::from(&vars[*at])))
+        };
+        let (reduced, outer) = (0..vars.len()).partition(differs);
+        Ok(Some(Reduction { op, so_far, source, reduced, outer }))
+    }
+
+    /// The tensor of a reduction, whose axes are the loops that are not reduced.
+    fn tensor(&mut self, place: usize, reduction: &Reduction, depth: usize) -> Result<Buffer, String> {
+        if let Some((_, tensor, _)) = self.tensors.iter().find(|(store, ..)| *store == place) {
+            return tensor.clone().ok_or_else(|| "values depend on each other, and not by a reduction".into());
+        }
+        if self.tensors.len() == MOST {
+            return Err(format!("there are more than {MOST} reductions"));
+        }
+        self.tensors.push((place, None, reduction.outer.clone()));
+        let store = self.statement(place).clone();
+        let all = loops(&store.path);
+        let mut axes: Vec<Axis> = Vec::new();
+        let mut names = Substitution::default();
+        for at in &reduction.outer {
+            let Loop { var, min, extent } = &all[*at];
+            if all.iter().any(|other| extent.vars().contains(&other.var)) {
+                return Err(format!("the loop over `{var}` does not have the same length in each iteration around it"));
+            }
+            let axis = Var::new(var.name(), var.dtype());
+            names.insert(var, simplify(&(Expr::from(&axis) + names.apply(min)), &ranges(&[&store.path])));
+            axes.push(Axis { var: axis, extent: extent.clone() });
+        }
+        let outer: Vec<Expr> = reduction.outer.iter().map(|at| names.apply(&Expr::from(&all[*at].var))).collect();
+        if axes.is_empty() {
+            axes.push(Axis { var: Var::index("one"), extent: Expr::int(1) });
+        }
+        let body = self.body(place, reduction, &outer, depth)?;
+        let shape = axes.iter().map(|axis| axis.extent.clone()).collect();
+        let name = format!("{}.sum{}", store.buffer, self.tensors.len());
+        let buffer = Buffer::compact(name, store.value.dtype(), shape);
+        self.stages.push(Stage { buffer: buffer.clone(), axes, body });
+        if let Some((_, tensor, _)) = self.tensors.iter_mut().find(|(store, ..)| *store == place) {
+            *tensor = Some(buffer.clone());
+        }
+        Ok(buffer)
+    }
+
+    /// The value of a reduction, for some values of the loops that are not reduced.
+    fn body(&mut self, place: usize, reduction: &Reduction, outer: &[Expr], depth: usize) -> Result<StageBody, String> {
+        let store = self.statement(place).clone();
+        let all = loops(&store.path);
+        let known = ranges(&[&store.path]);
+        let mut at = Substitution::new(reduction.outer.iter().map(|at| &all[*at].var), outer.iter().cloned());
+        let mut first = at.clone();
+        let mut axes: Vec<Axis> = Vec::new();
+        for place in &reduction.reduced {
+            let Loop { var, min, extent } = &all[*place];
+            let axis = Var::new(var.name(), var.dtype());
+            let value = simplify(&(Expr::from(&axis) + at.apply(min)), &known);
+            axes.push(Axis { var: axis, extent: at.apply(extent) });
+            first.insert(var, first.apply(min));
+            at.insert(var, value);
+        }
+        let condition = store.path.steps.iter().filter_map(|step| self.condition(step)).map(|cond| at.apply(&cond));
+        let condition = condition.reduce(Expr::and);
+        let read = self.observed.reads(&store)[reduction.so_far].clone();
+        let mut pieces = self.sources[place][reduction.so_far].clone();
+        pieces.retain(|piece| piece.store != Some(place));
+        let init = self.read(&read, &pieces, &first, depth)?;
+        let init = (init != reduction.op.identity_expr(store.value.dtype().scalar)).then_some(init);
+        let source = self.source(place, reduction, &at, depth)?;
+        Ok(StageBody::Reduce { op: reduction.op, axes, init, condition, source })
+    }
+
+    /// What a reduction combines.
+    fn source(&mut self, place: usize, reduction: &Reduction, at: &Substitution, depth: usize) -> Result<Expr, String> {
+        let store = self.statement(place).clone();
+        let reads = self.observed.reads(&store);
+        let sources = self.sources[place].clone();
+        let mut loads = Vec::new();
+        for (position, (read, pieces)) in reads.iter().zip(&sources).enumerate() {
+            if position != reduction.so_far {
+                loads.push(self.read(read, pieces, at, depth)?);
+            }
+        }
+        Ok(put(self.observed, &at.apply(&reduction.source), loads))
+    }
+
+    /// A condition on the way to a store that is not asserted in any case.
+    fn condition(&self, step: &Step) -> Option<Expr> {
+        match step {
+            Step::Guard(cond, true) if self.observed.program.asserted.contains(cond) => None,
+            Step::Guard(cond, true) => Some(cond.clone()),
+            Step::Guard(cond, false) => Some(Expr::unary(UnaryOp::Not, cond.clone())),
+            Step::Loop(..) | Step::Let(..) => None,
+        }
+    }
+}

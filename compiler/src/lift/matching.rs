@@ -1,0 +1,164 @@
+//! Which tensors of two definitions are equal, and which summands of their elements are the same.
+//!
+//! ```text
+//! C[i] = sum over k of A[i, k]                   C[i] = sum over ko, ki of A[i, 4 * ko + ki] if 4 * ko + ki < n
+//!                                                k = 4 * ko + ki; ko = k // 4, ki = k % 4
+//! ```
+//!
+//! A parameter is combined of summands as its outermost operation says. A reduction inside of another operation is compared by itself:
+//! with one of the same operator whose accesses determine which element it is. The summands are paired like the stores of two programs.
+
+use tilewright_ir::{Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, StageBody, TensorPair, Var};
+use tilewright_verify::definitions::{Elements, Stuck, Summands, path, statement};
+use tilewright_verify::path::{Path, Step};
+use tilewright_verify::reorder::Statement;
+
+use crate::reorder::pair;
+
+/// Reductions that are compared by themselves, one inside the other.
+const DEPTH: usize = 6;
+
+/// Why these parameters of two definitions are equal.
+///
+/// # Errors
+/// A tensor has no counterpart, or its summands have none.
+pub fn find(
+    func: &PrimFunc,
+    definitions: [&Definition; 2],
+    evidence: &Evidence,
+    outputs: &[(Buffer, Buffer)],
+) -> Result<Matching, String> {
+    let path = path(func, definitions)?;
+    let mut search = Search { path, definitions, evidence, known: Vec::new() };
+    for (old, new) in outputs {
+        let index = axes(old);
+        let op = operator(definitions[0], old).or_else(|| operator(definitions[1], new));
+        let (before, after, element) = (old.clone(), new.clone(), None);
+        let loops = [Vec::new(), Vec::new()];
+        search.add(TensorPair { before, after, index, element, op, loops, summands: Default::default() }, DEPTH)?;
+    }
+    Ok(Matching { pairs: search.known, reassociate: false })
+}
+
+/// New variables for the axes of a tensor.
+fn axes(tensor: &Buffer) -> Vec<Var> {
+    let name = |(place, extent): (usize, &Expr)| Var::new(format!("x{place}"), extent.dtype());
+    tensor.shape.iter().enumerate().map(name).collect()
+}
+
+/// The operator that combines the values of a tensor, if there is a reduction among them.
+fn operator(definition: &Definition, tensor: &Buffer) -> Option<ReduceOp> {
+    match &definition.stage_of(tensor)?.body {
+        StageBody::Reduce { op, .. } => Some(*op),
+        StageBody::Elementwise(value) => combined(definition, value),
+    }
+}
+
+fn combined(definition: &Definition, value: &Expr) -> Option<ReduceOp> {
+    let of = |part: &Expr| combined(definition, part);
+    match value {
+        Expr::Load { buffer, .. } => operator(definition, buffer),
+        Expr::Binary(op, a, b) => of(a).or_else(|| of(b)).filter(|found| found.combine() == *op),
+        Expr::IfThenElse(_, a, b) | Expr::Select(_, a, b) => of(a).or_else(|| of(b)),
+        _ => None,
+    }
+}
+
+struct Search<'a> {
+    path: Path,
+    definitions: [&'a Definition; 2],
+    evidence: &'a Evidence,
+    known: Vec<TensorPair>,
+}
+
+impl Search<'_> {
+    fn elements(&self) -> Elements<'_> {
+        Elements { definitions: self.definitions, evidence: self.evidence, known: &self.known }
+    }
+
+    /// Adds a pair of tensors with its summands, behind those that are compared by themselves for it.
+    fn add(&mut self, mut pair: TensorPair, depth: usize) -> Result<(), String> {
+        let sides = self.resolved(depth, |search| search.elements().summands(&pair))?;
+        pair.loops = [0, 1].map(|side| sides[side].list.iter().map(|one| loops(&one.steps)).collect());
+        let [old, new] = self.elements().programs(&self.path, &pair, &sides)?;
+        let found = self::pair(&old.statements, &new.statements, self.evidence);
+        pair.summands = found.ok_or_else(|| format!("the summands of `{}` have no counterpart", pair.after))?;
+        self.known.push(pair);
+        Ok(())
+    }
+
+    /// What is asked for, once the reductions in the way of it are compared by themselves.
+    fn resolved<T>(&mut self, depth: usize, ask: impl Fn(&Self) -> Result<T, Stuck>) -> Result<T, String> {
+        loop {
+            match ask(self) {
+                Ok(found) => return Ok(found),
+                Err(Stuck::Reduction(tensor)) => self.partner(&tensor, depth)?,
+                Err(stuck @ Stuck::Other(_)) => return Err(stuck.to_string()),
+            }
+        }
+    }
+
+    /// Finds what a reduction of one definition is in the other one.
+    fn partner(&mut self, tensor: &Buffer, depth: usize) -> Result<(), String> {
+        let depth = depth.checked_sub(1).ok_or("reductions are too deep inside of each other")?;
+        let side = usize::from(self.definitions[0].stage_of(tensor).is_none());
+        let op = operator(self.definitions[side], tensor);
+        let others = self.definitions[1 - side].stages.iter().filter(|stage| {
+            let is_alike = matches!(&stage.body, StageBody::Reduce { op: other, .. } if Some(*other) == op);
+            is_alike && stage.buffer.dtype == tensor.dtype
+        });
+        let others: Vec<Buffer> = others.map(|stage| stage.buffer.clone()).collect();
+        for other in others {
+            let [old, new] = if side == 0 { [tensor, &other] } else { [&other, tensor] };
+            let is_known = |pair: &TensorPair| pair.before == *old && pair.after == *new;
+            if self.known.iter().any(is_known) {
+                continue;
+            }
+            let n_known = self.known.len();
+            if self.inside(old, new, op, depth).is_ok() {
+                return Ok(());
+            }
+            self.known.truncate(n_known);
+        }
+        Err(format!("`{tensor}` has no counterpart"))
+    }
+
+    /// Adds a pair of reductions, if the accesses of their summands say which element is which.
+    fn inside(&mut self, old: &Buffer, new: &Buffer, op: Option<ReduceOp>, depth: usize) -> Result<(), String> {
+        let (theirs, index) = (axes(old), axes(new));
+        let at = |vars: &[Var]| vars.iter().map(Expr::from).collect::<Vec<_>>();
+        let first = self.resolved(depth, |search| search.elements().views()[0].summands(old, &at(&theirs), op))?;
+        let second = self.resolved(depth, |search| search.elements().views()[1].summands(new, &at(&index), op))?;
+        let no = || format!("which element of `{old}` is one of `{new}` is not clear");
+        let (before, after) = (self.stores(old, &theirs, &first), self.stores(new, &index, &second));
+        let found = pair(&before, &after, self.evidence).ok_or_else(no)?;
+        let origin = found.stores.first().and_then(|origins| origins.first()).ok_or_else(no)?;
+        let element: Vec<Expr> = origin.forward.iter().take(theirs.len()).cloned().collect();
+        let known =
+            |var: &Var| index.contains(var) || self.path.symbols.contains(var) || self.path.scalars.contains(var);
+        if element.len() != theirs.len() || !element.iter().all(|value| value.vars().iter().all(known)) {
+            return Err(no());
+        }
+        let (before, after, element) = (old.clone(), new.clone(), Some(element));
+        let loops = [Vec::new(), Vec::new()];
+        self.add(TensorPair { before, after, index, element, op, loops, summands: Default::default() }, depth)
+    }
+
+    /// The summands of a tensor as stores of which nothing says which element they are about.
+    fn stores(&self, tensor: &Buffer, axes: &[Var], summands: &Summands) -> Vec<Statement> {
+        let mut path = self.path.clone();
+        for (var, extent) in axes.iter().zip(&tensor.shape) {
+            let min = Expr::Int { value: 0, ty: var.dtype().scalar };
+            path.steps.push(Step::Loop(var.clone(), min, extent.clone()));
+        }
+        let nothing = Buffer::compact("value", tensor.dtype, Vec::new());
+        let stores = summands.list.iter().enumerate();
+        stores.map(|(place, one)| statement(one.clone(), place, &path, (&nothing, &[]), String::new())).collect()
+    }
+}
+
+/// The loops among steps.
+fn loops(steps: &[Step]) -> Vec<Var> {
+    let of = |step: &Step| if let Step::Loop(var, ..) = step { Some(var.clone()) } else { None };
+    steps.iter().filter_map(of).collect()
+}
