@@ -35,7 +35,7 @@ pub fn as_function(definition: &Definition) -> PrimFunc {
         definition.params.iter().map(|buffer| Var::new(buffer.name.clone(), DataType::HANDLE)).collect();
     let buffer_map = params.iter().cloned().zip(definition.params.iter().cloned()).collect();
     // An element depends on earlier stages only, so the elements of a stage may be computed concurrently.
-    let mut body = Stmt::seq(definition.stages.iter().map(|stage| stage.nest(ForKind::Parallel)).collect());
+    let mut body = Stmt::seq(definition.stages.iter().map(|stage| stage.renewed().nest(ForKind::Parallel)).collect());
     for stage in definition.stages.iter().rev() {
         if !definition.params.contains(&stage.buffer) {
             body = Stmt::new(StmtKind::Allocate { buffer: stage.buffer.clone(), body: Arc::new(body) });

@@ -128,43 +128,57 @@ impl ReduceOp {
 
 impl Stage {
     /// Returns the nest that computes the tensor: loops of a kind over its axes around a store or, for a reduction, around the
-    /// store of the start value and serial loops over the reduced axes in their order.
+    /// store of the start value and serial loops over the reduced axes in their order. The loops have the variables of the axes.
     ///
     /// ```text
     /// C[i] = sum over k of A[i, k], if k < m     for i: C[i] = 0
     ///                                                   for k: if k < m: C[i] = C[i] + A[i, k]
     /// ```
     pub fn nest(&self, kind: ForKind) -> Stmt {
-        // Two stages may share axes, but a variable may be bound by one loop only.
-        let fresh = |axis: &Axis| Var::new(axis.var.name(), axis.var.dtype());
-        let vars: Vec<Var> = self.axes.iter().map(fresh).collect();
-        let at: Vec<Expr> = vars.iter().map(Expr::from).collect();
-        let mut names = Substitution::new(self.axes.iter().map(|axis| &axis.var), at.clone());
+        let at: Vec<Expr> = self.axes.iter().map(|axis| Expr::from(&axis.var)).collect();
+        let store = |value: Expr| Stmt::store(&self.buffer, at.clone(), value);
+        let around = |axes: &[Axis], kind, body| {
+            let inside = |body, axis: &Axis| Stmt::for_loop(&axis.var, axis.extent.clone(), kind, body);
+            axes.iter().rev().fold(body, inside)
+        };
         let body = match &self.body {
-            StageBody::Elementwise(value) => Stmt::store(&self.buffer, at, names.apply(value)),
+            StageBody::Elementwise(value) => store(value.clone()),
             StageBody::Reduce { op, axes, init, condition, source } => {
-                let identity = || op.identity_expr(self.buffer.dtype.scalar);
-                let start = init.as_ref().map_or_else(identity, |init| names.apply(init));
-                let mut loops: Vec<(Var, Expr)> = Vec::new();
-                for axis in axes {
-                    let (var, extent) = (fresh(axis), names.apply(&axis.extent));
-                    names.insert(&axis.var, Expr::from(&var));
-                    loops.push((var, extent));
-                }
+                let start = init.clone().unwrap_or_else(|| op.identity_expr(self.buffer.dtype.scalar));
                 let so_far = Expr::load(&self.buffer, at.clone());
-                let update =
-                    Stmt::store(&self.buffer, at.clone(), Expr::binary(op.combine(), so_far, names.apply(source)));
+                let update = store(Expr::binary(op.combine(), so_far, source.clone()));
                 let update = match condition {
-                    Some(cond) => Stmt::guarded(names.apply(cond), update),
+                    Some(cond) => Stmt::guarded(cond.clone(), update),
                     None => update,
                 };
-                let inner = |body, (var, extent): (Var, Expr)| Stmt::for_loop(&var, extent, ForKind::Serial, body);
-                let update = loops.into_iter().rev().fold(update, inner);
-                Stmt::seq(vec![Stmt::store(&self.buffer, at, start), update])
+                Stmt::seq(vec![store(start), around(axes, ForKind::Serial, update)])
             }
         };
-        let loops = self.axes.iter().zip(&vars).rev();
-        loops.fold(body, |body, (axis, var)| Stmt::for_loop(var, axis.extent.clone(), kind, body))
+        around(&self.axes, kind, body)
+    }
+
+    /// Returns the same stage with other variables for its axes. Two stages may share axes, but in a program a variable is bound by
+    /// one loop only.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        let mut names = Substitution::default();
+        let mut renew = |names: &mut Substitution, axis: &Axis| {
+            let var = Var::new(axis.var.name(), axis.var.dtype());
+            let extent = names.apply(&axis.extent);
+            names.insert(&axis.var, Expr::from(&var));
+            Axis { var, extent }
+        };
+        let axes = self.axes.iter().map(|axis| renew(&mut names, axis)).collect();
+        let body = match &self.body {
+            StageBody::Elementwise(value) => StageBody::Elementwise(names.apply(value)),
+            StageBody::Reduce { op, axes, init, condition, source } => {
+                let init = init.as_ref().map(|init| names.apply(init));
+                let axes = axes.iter().map(|axis| renew(&mut names, axis)).collect();
+                let condition = condition.as_ref().map(|cond| names.apply(cond));
+                StageBody::Reduce { op: *op, axes, init, condition, source: names.apply(source) }
+            }
+        };
+        Self { buffer: self.buffer.clone(), axes, body }
     }
 }
 

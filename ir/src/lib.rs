@@ -91,7 +91,7 @@ pub use func::{FuncAttrs, Module, PrimFunc};
 pub use index_map::{IndexMap, IndexMapError};
 pub use interval::Interval;
 pub use layout::{ArrayShape, ElementType, XlaShape};
-pub use lifting::{Lifted, Lifting, Matching, TensorPair};
+pub use lifting::{Kept, Lifted, Lifting, Matching, TensorPair};
 pub use op::{BinaryOp, MathFn, Traps, UnaryOp};
 pub use plan::{Graph, GraphStep, GraphTensor, MemoryPlan, Pool, PoolPlace, Region, Room, TensorRole};
 pub use scalar::{Scalar, ScalarError, gcd};

@@ -11,7 +11,7 @@
 
 use crate::buffer::Buffer;
 use crate::definition::{Definition, ReduceOp};
-use crate::evidence::{Flow, Holder, Reordering};
+use crate::evidence::{Flow, Reordering};
 use crate::expr::Expr;
 use crate::var::Var;
 
@@ -31,10 +31,21 @@ pub struct Lifting {
 pub struct Lifted {
     /// The definition. Its parameters are the buffers of the program's parameters, followed by the tensors of `kept`.
     pub definition: Definition,
-    /// For parameters that the program writes, the input of the definition that stands for what the call found in it.
-    pub kept: Vec<Holder>,
+    /// For parameters that the program writes, the inputs of the definition that stand for what the call found in them.
+    pub kept: Vec<Kept>,
     /// The values of the program are those of the definition's nests, run one after the other.
     pub flow: Flow,
+}
+
+/// An input of a definition that stands for what the call found in a parameter that the program writes.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The input, with the shape of the parameter.
+    pub tensor: Buffer,
+    /// The parameter.
+    pub param: Buffer,
+    /// Variables for the axes, as the claims about values name them.
+    pub index: Vec<Var>,
 }
 
 /// The claim that two definitions are equal: in the order of the tensors after, which of them are tensors before.

@@ -24,7 +24,7 @@ use super::options::{Assume, Global, Shapes, assume_failure};
 use super::printer::Printer;
 use crate::pipeline::assume::{self, AssumeFault, Assumption};
 use crate::pipeline::outcome::{StepOutcome, Summary};
-use crate::pipeline::pair::{self, GivenMap, Judged};
+use crate::pipeline::pair::{self, Given, GivenMap, Judged};
 use crate::report::validate::{FilePair, FunctionPair, chain_json, chain_text};
 
 /// Prove that a function made by any compiler means what the one before means
@@ -48,6 +48,9 @@ pub struct Args {
     /// How the indices of a buffer moved; inferred where it is not given
     #[arg(long = "map", value_name = "BUFFER: LAMBDA")]
     maps: Vec<String>,
+    /// Sums, products, minima and maxima of floats may be taken in another order: a premise of the proof
+    #[arg(long)]
+    reassociate: bool,
     #[command(flatten)]
     assume: Assume,
     #[command(flatten)]
@@ -133,7 +136,8 @@ impl Command<'_> {
     ) -> Result<FunctionPair, Failure> {
         let start = Instant::now();
         // The pairing is only a claim. If it is wrong, the proof of the simulation fails, and nothing false is accepted.
-        let judged = pair::validate_assuming(before, other, (self.maps, assumed), self.judge)
+        let given = Given { maps: self.maps, assumed, reassociate: self.args.reassociate };
+        let judged = pair::validate_given(before, other, given, self.judge)
             .map_err(|faults| unpaired(faults, &self.args.maps, &after.source))?;
         let Judged { mut reports, premises, claims, loops, way, validity, unpaired } = judged;
         if reports.iter().any(|report| !report.verdict.is_proved()) {

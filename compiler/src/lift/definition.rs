@@ -14,7 +14,7 @@
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    Axis, Buffer, Definition, Expr, Holder, Instance, PrimFunc, ReduceOp, Sources, Stage, StageBody, UnaryOp, Var,
+    Axis, Buffer, Definition, Expr, Instance, Kept, PrimFunc, ReduceOp, Sources, Stage, StageBody, UnaryOp, Var,
 };
 use tilewright_verify::flow::Observed;
 use tilewright_verify::path::Step;
@@ -34,29 +34,34 @@ pub(super) fn lift(
     func: &PrimFunc,
     observed: &Observed,
     outputs: &[Buffer],
-) -> Result<(Definition, Vec<Holder>), String> {
+) -> Result<(Definition, Vec<Kept>), String> {
     let sources = sources(observed);
     let mut lifter = Lifter { observed, sources, stages: Vec::new(), kept: Vec::new(), tensors: Vec::new() };
     for output in outputs {
-        let axes = |(place, extent): (usize, &Expr)| Axis {
-            var: Var::new(format!("x{place}"), extent.dtype()),
-            extent: extent.clone(),
-        };
-        let axes: Vec<Axis> = output.shape.iter().enumerate().map(axes).collect();
+        let axes = axes(output);
         let body = lifter.output(output, &axes)?;
         lifter.stages.push(Stage { buffer: output.clone(), axes, body });
     }
     let Lifter { stages, kept, .. } = lifter;
     let params = func.buffer_map.iter().map(|(_, buffer)| buffer);
-    let params = params.chain(kept.iter().map(|holder| &holder.tensor)).cloned().collect();
+    let params = params.chain(kept.iter().map(|kept| &kept.tensor)).cloned().collect();
     Ok((Definition { name: func.name.clone(), params, stages }, kept))
+}
+
+/// New axes for a tensor.
+fn axes(tensor: &Buffer) -> Vec<Axis> {
+    let axis = |(place, extent): (usize, &Expr)| {
+        let var = Var::new(format!("x{place}"), extent.dtype());
+        Axis { var, extent: extent.clone() }
+    };
+    tensor.shape.iter().enumerate().map(axis).collect()
 }
 
 struct Lifter<'a> {
     observed: &'a Observed,
     sources: Vec<Sources>,
     stages: Vec<Stage>,
-    kept: Vec<Holder>,
+    kept: Vec<Kept>,
     /// Reductions that have a tensor: the store, the tensor, and the loops that are its axes. No tensor while it is made.
     tensors: Vec<(usize, Option<Buffer>, Vec<usize>)>,
 }
@@ -88,8 +93,8 @@ impl Lifter<'_> {
         };
         let there = Substitution::new(&self.statement(end).loops(), index);
         // A reduction that wrote the whole parameter is the definition of it.
-        if let [pieces] = self.sources[end].clone().as_slice()
-            && let [Instance { when: None, store: Some(writer), at }] = pieces.as_slice()
+        if let [pieces] = self.sources[end].as_slice()
+            && let [Instance { when: None, store: Some(writer), at }] = self.merged(pieces).as_slice()
             && let Some(reduction) = self.reduction(*writer)?
         {
             let at: Vec<Expr> = at.iter().map(|value| there.apply(value)).collect();
@@ -104,10 +109,11 @@ impl Lifter<'_> {
         if !self.observed.params.contains(buffer) {
             return Err(format!("`{buffer}` may be read before it is written"));
         }
-        let known = self.kept.iter().find(|holder| holder.buffer == *buffer).map(|holder| holder.tensor.clone());
+        let known = self.kept.iter().find(|kept| kept.param == *buffer).map(|kept| kept.tensor.clone());
         let tensor = known.unwrap_or_else(|| {
             let tensor = Buffer::compact(format!("{buffer}.old"), buffer.dtype, buffer.shape.clone());
-            self.kept.push(Holder { tensor: tensor.clone(), buffer: buffer.clone() });
+            let index = axes(buffer).into_iter().map(|axis| axis.var).collect();
+            self.kept.push(Kept { tensor: tensor.clone(), param: buffer.clone(), index });
             tensor
         });
         Ok(Expr::load(&tensor, index))
@@ -123,10 +129,31 @@ impl Lifter<'_> {
         Ok(put(self.observed, &at.apply(&store.value), loads))
     }
 
+    /// Cases in which a reduction without iterations is its start value are cases of the reduction.
+    fn merged(&self, pieces: &[Instance]) -> Vec<Instance> {
+        let reduction = |piece: &Instance| Some((piece.store?, self.reduction(piece.store?).ok()??));
+        let first = pieces.iter().enumerate().find_map(|(place, piece)| Some((place, reduction(piece)?)));
+        let Some((place, (writer, reduction))) = first else { return pieces.to_vec() };
+        let starts = &self.sources[writer][reduction.so_far];
+        let outer = |piece: &Instance| -> Vec<Option<Expr>> {
+            reduction.outer.iter().map(|at| piece.at.get(*at).cloned()).collect()
+        };
+        let is_case = |piece: &Instance| match piece.store == Some(writer) {
+            true => outer(piece) == outer(&pieces[place]),
+            false => starts.iter().any(|start| start.store == piece.store),
+        };
+        if !pieces[place..].iter().all(is_case) {
+            return pieces.to_vec();
+        }
+        let mut found = pieces[..=place].to_vec();
+        found[place].when = None;
+        found
+    }
+
     /// What a load gives, case by case.
     fn read(&mut self, read: &Expr, pieces: &[Instance], at: &Substitution, depth: usize) -> Result<Expr, String> {
         let mut found: Option<Expr> = None;
-        for piece in pieces.iter().rev() {
+        for piece in self.merged(pieces).iter().rev() {
             let value = match piece.store {
                 None => {
                     let Expr::Load { buffer, indices } = read else { return Err("a load is no load".into()) };

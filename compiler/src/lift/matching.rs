@@ -130,7 +130,9 @@ impl Search<'_> {
         let first = self.resolved(depth, |search| search.elements().views()[0].summands(old, &at(&theirs), op))?;
         let second = self.resolved(depth, |search| search.elements().views()[1].summands(new, &at(&index), op))?;
         let no = || format!("which element of `{old}` is one of `{new}` is not clear");
-        let (before, after) = (self.stores(old, &theirs, &first), self.stores(new, &index, &second));
+        let nothing = Buffer::compact("value", new.dtype, Vec::new());
+        let stores = |tensor, axes: &[Var], summands| self.stores((tensor, axes), summands, &nothing);
+        let (before, after) = (stores(old, &theirs, &first), stores(new, &index, &second));
         let found = pair(&before, &after, self.evidence).ok_or_else(no)?;
         let origin = found.stores.first().and_then(|origins| origins.first()).ok_or_else(no)?;
         let element: Vec<Expr> = origin.forward.iter().take(theirs.len()).cloned().collect();
@@ -145,15 +147,14 @@ impl Search<'_> {
     }
 
     /// The summands of a tensor as stores of which nothing says which element they are about.
-    fn stores(&self, tensor: &Buffer, axes: &[Var], summands: &Summands) -> Vec<Statement> {
+    fn stores(&self, (tensor, axes): (&Buffer, &[Var]), summands: &Summands, to: &Buffer) -> Vec<Statement> {
         let mut path = self.path.clone();
         for (var, extent) in axes.iter().zip(&tensor.shape) {
             let min = Expr::Int { value: 0, ty: var.dtype().scalar };
             path.steps.push(Step::Loop(var.clone(), min, extent.clone()));
         }
-        let nothing = Buffer::compact("value", tensor.dtype, Vec::new());
         let stores = summands.list.iter().enumerate();
-        stores.map(|(place, one)| statement(one.clone(), place, &path, (&nothing, &[]), String::new())).collect()
+        stores.map(|(place, one)| statement(one.clone(), place, &path, (to, &[]), String::new())).collect()
     }
 }
 

@@ -106,7 +106,8 @@ impl System<'_> {
         false
     }
 
-    /// An equation with several unknowns, of which one is the leading digit: the others are at their first values for it.
+    /// An equation with several unknowns, of which one is the leading digit: the others are where they count least for it, at their
+    /// first values or, if they are subtracted, at their last ones.
     fn numeral(&mut self) -> bool {
         for (lhs, rhs) in self.equations.clone() {
             let lhs = simplify(&self.solved.apply(&lhs), self.ranges);
@@ -114,7 +115,11 @@ impl System<'_> {
             let Some(leading) = self.leading(&lhs, &vars) else { continue };
             let mut least = self.solved.clone();
             for l in self.unknown.iter().filter(|l| l.var != leading && vars.contains(&l.var)) {
-                least.insert(&l.var, self.solved.apply(&l.min));
+                let is_subtracted = linear_in(&lhs, &l.var, self.ranges)
+                    .and_then(|(_, stride)| stride.as_const_int())
+                    .is_some_and(|stride| stride < 0);
+                let last = || l.min.clone() + l.extent.clone() - Expr::int(1);
+                least.insert(&l.var, self.solved.apply(&if is_subtracted { last() } else { l.min.clone() }));
             }
             let at_least = least.apply(&lhs);
             if let Some(value) = linear_in(&at_least, &leading, self.ranges).and_then(|linear| quotient(&rhs, linear)) {

@@ -24,7 +24,7 @@ mod program;
 mod summands;
 
 use tilewright_ir::{
-    Buffer, BufferChange, BufferClaim, Comparison, Definition, Evidence, Expr, Holder, IndexMap, Lifted, Lifting,
+    Buffer, BufferChange, BufferClaim, Comparison, Definition, Evidence, Expr, IndexMap, Kept, Lifted, Lifting,
     Matching, PrimFunc, Reordering, StoreOrigin, TensorPair, sabotage,
 };
 
@@ -168,12 +168,12 @@ pub(crate) fn reassociated_in(definitions: [&Definition; 2], evidence: &Evidence
 }
 
 /// The claims about parameters, and that what the call found in them corresponds in the same way.
-pub fn with_kept(evidence: &Evidence, [before, after]: [&[Holder]; 2]) -> Evidence {
+pub fn with_kept(evidence: &Evidence, [before, after]: [&[Kept]; 2]) -> Evidence {
     let mut all = evidence.clone();
     for new in after {
-        let claim = evidence.buffers.iter().find(|claim| claim.after == new.buffer);
-        let was = claim.map_or(&new.buffer, |claim| &claim.before);
-        let Some(old) = before.iter().find(|old| old.buffer == *was) else { continue };
+        let claim = evidence.buffers.iter().find(|claim| claim.after == new.param);
+        let was = claim.map_or(&new.param, |claim| &claim.before);
+        let Some(old) = before.iter().find(|old| old.param == *was) else { continue };
         let identity = || IndexMap::identity(old.tensor.shape.clone());
         let (map, padded_axes) =
             claim.map_or_else(|| (identity(), Vec::new()), |claim| (claim.map.clone(), claim.padded_axes.clone()));

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Axis, Buffer, Definition, Expr, ForKind, Holder, PrimFunc, Stage, StageBody, Stmt, StmtKind, Var};
+use tilewright_ir::{Axis, Buffer, Definition, Expr, ForKind, Kept, PrimFunc, Stage, StageBody, Stmt, StmtKind, Var};
 
 use super::summands::not_well_formed;
 
@@ -23,10 +23,10 @@ pub fn program_of(
     func: &PrimFunc,
     asserted: &[Expr],
     definition: &Definition,
-    kept: &[Holder],
+    kept: &[Kept],
 ) -> Result<PrimFunc, String> {
     let params = func.buffer_map.iter().map(|(_, buffer)| buffer);
-    let expected: Vec<&Buffer> = params.chain(kept.iter().map(|holder| &holder.tensor)).collect();
+    let expected: Vec<&Buffer> = params.chain(kept.iter().map(|kept| &kept.tensor)).collect();
     if definition.params.iter().collect::<Vec<_>>() != expected {
         return Err("the parameters of the definition are not those of the program".into());
     }
@@ -36,9 +36,9 @@ pub fn program_of(
     if !func.attrs.layout_transform_map.is_empty() || !func.attrs.tile_layout.is_empty() {
         return Err("the program asks for other layouts".into());
     }
-    let copies = kept.iter().map(|holder| copy(func, definition, holder)).collect::<Result<Vec<_>, _>>()?;
+    let copies = kept.iter().map(|kept| copy(func, definition, kept)).collect::<Result<Vec<_>, _>>()?;
     let computed = definition.stages.iter().map(|stage| &stage.buffer);
-    let tensors: Vec<&Buffer> = computed.chain(kept.iter().map(|holder| &holder.tensor)).collect();
+    let tensors: Vec<&Buffer> = computed.chain(kept.iter().map(|kept| &kept.tensor)).collect();
     for (position, tensor) in tensors.iter().enumerate() {
         let is_param = |(_, param): &(Var, Buffer)| param.aliases(tensor) && param != *tensor;
         if func.buffer_map.iter().any(is_param) || tensors[..position].iter().any(|other| other.aliases(tensor)) {
@@ -58,16 +58,15 @@ pub fn program_of(
 }
 
 /// The stage that takes what the call found in a parameter.
-fn copy(func: &PrimFunc, definition: &Definition, Holder { tensor, buffer }: &Holder) -> Result<Stage, String> {
-    let is_param = |buffer: &Buffer| func.buffer_map.iter().any(|(_, param)| param == buffer);
-    let is_input = definition.stage_of(tensor).is_none() && is_param(buffer) && !is_param(tensor);
-    if !is_input || tensor.dtype != buffer.dtype || tensor.shape != buffer.shape || tensor.strides.is_some() {
-        return Err(format!("`{tensor}` cannot stand for what `{buffer}` held"));
+fn copy(func: &PrimFunc, definition: &Definition, Kept { tensor, param, index }: &Kept) -> Result<Stage, String> {
+    let is_param = |buffer: &Buffer| func.buffer_map.iter().any(|(_, other)| other == buffer);
+    let is_input = definition.stage_of(tensor).is_none() && is_param(param) && !is_param(tensor);
+    let is_alike = tensor.dtype == param.dtype && tensor.shape == param.shape && index.len() == param.rank();
+    if !is_input || !is_alike || tensor.strides.is_some() {
+        return Err(format!("`{tensor}` cannot stand for what `{param}` held"));
     }
-    let axes = tensor.shape.iter().enumerate();
-    let axes: Vec<Axis> = axes
-        .map(|(axis, extent)| Axis { var: Var::new(format!("x{axis}"), extent.dtype()), extent: extent.clone() })
-        .collect();
-    let at = axes.iter().map(|axis| Expr::from(&axis.var)).collect::<Vec<_>>();
-    Ok(Stage { buffer: tensor.clone(), axes, body: StageBody::Elementwise(Expr::load(buffer, at)) })
+    let axes = index.iter().zip(&tensor.shape).map(|(var, extent)| Axis { var: var.clone(), extent: extent.clone() });
+    let at = index.iter().map(Expr::from).collect::<Vec<_>>();
+    let body = StageBody::Elementwise(Expr::load(param, at));
+    Ok(Stage { buffer: tensor.clone(), axes: axes.collect(), body })
 }
