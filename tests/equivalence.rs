@@ -9,12 +9,13 @@
 mod pairs;
 
 use pairs::{Case, cases, is_documented, is_proved, is_refuted, judge, open, program, read};
+use tilewright::pipeline::findings::Way;
 use tilewright::pipeline::pair;
 use tilewright_compiler::reorder;
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, Comparison, Evidence, Expr, IndexMap, PrimFunc, Reordering, Var,
 };
-use tilewright_verify::Report;
+use tilewright_verify::{Premise, Report};
 
 /// Decides the pairs of a file; with `KIND` in the environment, those alone whose name contains it.
 fn check(file: &str, least: usize) {
@@ -67,8 +68,29 @@ fn branches_names_and_declarations_changed() {
 }
 
 #[test]
+fn reductions_in_another_order_or_in_stages() {
+    check("reductions", 14);
+}
+
+#[test]
+fn reductions_are_proved_by_their_definitions() {
+    let judge = judge();
+    for Case { name, before, variants, .. } in cases("reductions") {
+        let judged = variants[0].validate(&read(&before), &read(&variants[0].after()), &judge);
+        assert_eq!(judged.way, Some(Way::Definitions), "{name}");
+        let is_premise = judged.premises.iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)));
+        assert_eq!(is_premise, variants[0].reassociate, "{name}: {:?}", judged.premises);
+        // Without the premise, floats that are combined in another order are not the same.
+        if variants[0].reassociate {
+            let strict = pair::validate(&read(&before), &read(&variants[0].after()), &[], &judge).unwrap();
+            assert!(!is_proved(&strict.reports), "{name}");
+        }
+    }
+}
+
+#[test]
 fn the_page_counts_all_kinds() {
-    for file in ["loops", "values", "storage", "structural"] {
+    for file in ["loops", "values", "storage", "structural", "reductions"] {
         let cases = cases(file);
         let symbolic = cases.iter().filter(|case| case.is_symbolic()).count();
         let twins: usize = cases.iter().flat_map(|case| &case.variants).map(|variant| variant.wrong.len()).sum();

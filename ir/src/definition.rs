@@ -162,7 +162,7 @@ impl Stage {
     #[must_use]
     pub fn renewed(&self) -> Self {
         let mut names = Substitution::default();
-        let mut renew = |names: &mut Substitution, axis: &Axis| {
+        let renew = |names: &mut Substitution, axis: &Axis| {
             let var = Var::new(axis.var.name(), axis.var.dtype());
             let extent = names.apply(&axis.extent);
             names.insert(&axis.var, Expr::from(&var));

@@ -17,6 +17,8 @@
 //!
 //! `after` is proved, `open` is equal and not decided, `illegal` is refuted by a run of both programs, `beyond` is wrong only for sizes
 //! that no run has; each has a name if there are several. `wrong` has changes (old text => new text) that break the program above.
+//! Buffers have elements of `float32`, or of the type behind the shape, as in `a: (n,) int32`. A line `reassociate` in a program after
+//! permits floats to be combined in another order.
 //! Lines `with x: (m,) for a: (n,)` in a program after change its parameters, lines `map A: lambda i, j: [j, i]` state how a buffer
 //! moved.
 
@@ -25,7 +27,7 @@
 use std::fmt::Write as _;
 
 use tilewright::pipeline;
-use tilewright::pipeline::pair::{self, GivenMap, Judged};
+use tilewright::pipeline::pair::{self, Given, GivenMap, Judged};
 use tilewright_ir::PrimFunc;
 use tilewright_verify::{Config, Judge, Method, Obligation, Report, Verdict};
 
@@ -51,6 +53,8 @@ pub(crate) struct Variant {
     params: String,
     body: String,
     pub(crate) maps: Vec<GivenMap>,
+    /// Whether floats may be combined in another order.
+    pub(crate) reassociate: bool,
     /// Old and new text of changes that make it wrong.
     pub(crate) wrong: Vec<(String, String)>,
 }
@@ -72,7 +76,8 @@ impl Variant {
 
     /// The verdicts about a program in the place of this one.
     pub(crate) fn validate(&self, before: &PrimFunc, after: &PrimFunc, judge: &Judge) -> Judged {
-        pair::validate(before, after, &self.maps, judge).unwrap_or_else(|faults| panic!("{}: {faults:?}", self.name))
+        let given = Given { maps: &self.maps, assumed: &[], reassociate: self.reassociate };
+        pair::validate_given(before, after, given, judge).unwrap_or_else(|faults| panic!("{}: {faults:?}", self.name))
     }
 }
 
@@ -90,7 +95,7 @@ impl Case {
     pub(crate) fn is_symbolic(&self) -> bool {
         parameters(&self.params)
             .iter()
-            .any(|(_, ty)| ty.contains(|c: char| c.is_ascii_lowercase()) && ty.starts_with('('))
+            .any(|(_, ty)| is_buffer(ty) && shape(ty).0.contains(|c: char| c.is_ascii_lowercase()))
     }
 }
 
@@ -135,7 +140,8 @@ fn change(line: &str) -> (String, String) {
 
 fn variant(kind: Kind, name: String, params: &str, body: &str) -> Variant {
     let (mut params, mut maps, mut lines) = (params.to_owned(), Vec::new(), Vec::new());
-    for line in body.lines() {
+    let reassociate = body.lines().any(|line| line == "reassociate");
+    for line in body.lines().filter(|line| *line != "reassociate") {
         if let Some(with) = line.strip_prefix("with ") {
             let (new, old) = with.split_once(" for ").unwrap();
             assert!(params.contains(old), "no `{old}` in {params}");
@@ -147,7 +153,7 @@ fn variant(kind: Kind, name: String, params: &str, body: &str) -> Variant {
             lines.push(line);
         }
     }
-    Variant { kind, name, params, body: lines.join("\n"), maps, wrong: Vec::new() }
+    Variant { kind, name, params, body: lines.join("\n"), maps, reassociate, wrong: Vec::new() }
 }
 
 /// Names and types of parameters: a shape, or a scalar type.
@@ -169,14 +175,22 @@ fn joined(mut found: Vec<String>, part: &str) -> Vec<String> {
     found
 }
 
+/// The shape of a buffer, and the type of its elements.
+fn shape(ty: &str) -> (&str, &str) {
+    match ty.split_once(") ") {
+        Some((shape, dtype)) => (&ty[..=shape.len()], dtype),
+        None => (ty, "float32"),
+    }
+}
+
 fn is_buffer(ty: &str) -> bool {
     ty.starts_with('(')
 }
 
 /// The symbolic extents in the shapes of parameters.
 fn extents(params: &[(String, String)]) -> Vec<String> {
-    let shapes = params.iter().filter(|(_, ty)| is_buffer(ty));
-    let words = shapes.flat_map(|(_, shape)| shape.split(|c: char| !c.is_alphanumeric()));
+    let shapes = params.iter().filter(|(_, ty)| is_buffer(ty)).map(|(_, ty)| shape(ty).0);
+    let words = shapes.flat_map(|shape| shape.split(|c: char| !c.is_alphanumeric()));
     let mut found: Vec<String> =
         words.filter(|word| word.starts_with(|c: char| c.is_alphabetic())).map(str::to_owned).collect();
     found.retain(|word| params.iter().all(|(name, _)| name != word));
@@ -193,8 +207,9 @@ pub(crate) fn program(params: &str, body: &str) -> String {
     for extent in extents(&params) {
         writeln!(text, "    {extent} = T.int32()").unwrap();
     }
-    for (name, shape) in params.iter().filter(|(_, ty)| is_buffer(ty)) {
-        writeln!(text, "    {} = T.match_buffer({name}, {shape}, \"float32\")", name.to_uppercase()).unwrap();
+    for (name, ty) in params.iter().filter(|(_, ty)| is_buffer(ty)) {
+        let (shape, dtype) = shape(ty);
+        writeln!(text, "    {} = T.match_buffer({name}, {shape}, \"{dtype}\")", name.to_uppercase()).unwrap();
     }
     body.lines().filter(|line| !line.is_empty()).for_each(|line| writeln!(text, "    {line}").unwrap());
     text

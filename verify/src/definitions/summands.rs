@@ -190,7 +190,10 @@ impl Open<'_> {
                 self.split(a)?;
                 self.split(b)
             }
-            Expr::IfThenElse(..) | Expr::Select(..) if let Some([cond, a, b]) = choice(value) => {
+            Expr::IfThenElse(..) | Expr::Select(..)
+                if let Some([cond, a, b]) = choice(value)
+                    && !cond.reads_memory() =>
+            {
                 self.found.n_others += 1;
                 let cond = self.expr(cond)?;
                 for (value, holds) in [(a, true), (b, false)] {
