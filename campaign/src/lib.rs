@@ -49,6 +49,7 @@ pub mod oracle;
 pub mod oracles;
 pub mod pairs;
 pub mod program;
+pub mod reductions;
 pub mod session;
 pub mod smt;
 pub mod strategy;

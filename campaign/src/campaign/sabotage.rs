@@ -60,6 +60,7 @@ const INITIAL_COSTS: &[(&str, Duration)] = &[
     ("schedules", Duration::from_millis(240)),
     ("second_judge", Duration::from_millis(480)),
     ("recheck", Duration::from_millis(480)),
+    ("lifting", Duration::from_millis(480)),
     ("device", Duration::from_millis(1200)),
 ];
 

@@ -19,7 +19,8 @@ use tilewright_interp::TrapKind;
 use tilewright_ir::PrimFunc;
 use tilewright_verify::{Config as Budget, Judge, Obligation, Report, Verdict};
 
-use self::runs::{Observed, observe};
+use self::runs::Observed;
+pub(crate) use self::runs::observe;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::pairs::{Known, PairCase, PairTexts};
 

@@ -26,6 +26,7 @@
 //! | `interleavings` | the race check and runs on threads | all orders of the accesses of tiny programs |
 //! | `second_judge` | the judge | a judge without a memo and without points |
 //! | `recheck` | certificates of random claims | Z3 on their texts |
+//! | `lifting` | definitions that programs are proved to compute, and pairs of them | runs in the interpreter |
 //!
 //! Each oracle has tests in which a broken component is substituted, to show that it can fail at all.
 
@@ -40,6 +41,7 @@ pub mod judge_layouts;
 pub mod judge_maps;
 pub mod judge_pairs;
 pub mod judge_programs;
+pub mod lifting;
 pub mod order;
 pub mod padding;
 pub mod passes;
@@ -180,6 +182,11 @@ pub static ORACLES: &[Entry] = &[
         name: recheck::Recheck::NAME,
         summary: "certificates of random claims, given to Z3 again as text",
         make: |environment| session(recheck::Recheck::new, environment),
+    },
+    Entry {
+        name: lifting::Definitions::NAME,
+        summary: "definitions that programs are proved to compute, and pairs of such programs, against runs",
+        make: |environment| session(lifting::Definitions::new, environment),
     },
 ];
 

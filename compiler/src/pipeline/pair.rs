@@ -194,6 +194,14 @@ pub fn value_claim(before: &PrimFunc, after: &PrimFunc) -> Option<(PrimFunc, Evi
     Some((after, evidence))
 }
 
+/// Returns the function after, in terms of the symbolic extents of the function before, and the claim of what both compute. `None` if
+/// one of them is not lifted, or no reason is found why their definitions are equal.
+pub fn definitions_claim(before: &PrimFunc, after: &PrimFunc, reassociate: bool) -> Option<(PrimFunc, Evidence)> {
+    let Related { after, evidence, .. } = relate(before, after, &[]).ok()?;
+    let evidence = with_definitions(before, &after, &evidence, reassociate)?;
+    Some((after, evidence))
+}
+
 /// The claims about parameters, and where the values come from.
 fn with_values(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Evidence> {
     let evidence = of_params(before, Evidence { comparison: Comparison::default(), ..evidence.clone() });

@@ -18,17 +18,17 @@ const INTEGERS: [i128; 12] = [0, 0, 1, 1, -1, -1, 2, -2, 3, -3, 5, 7];
 
 /// What runs of a pair showed.
 #[derive(Debug, Default)]
-pub(super) struct Observed {
+pub(crate) struct Observed {
     /// A run in which the program before has a meaning, and the one after has none or another one.
-    pub(super) difference: Option<String>,
+    pub(crate) difference: Option<String>,
     /// The traps of the program before, and of the one after, in runs with defined arguments: the first of each kind.
-    pub(super) traps: [Vec<Trap>; 2],
+    pub(crate) traps: [Vec<Trap>; 2],
     /// Number of runs in which both programs leave the same values.
-    pub(super) n_equal: u64,
+    pub(crate) n_equal: u64,
 }
 
 /// Runs both programs with several choices of scalars, extents and elements.
-pub(super) fn observe(before: &PrimFunc, after: &PrimFunc, seed: u64) -> Observed {
+pub(crate) fn observe(before: &PrimFunc, after: &PrimFunc, seed: u64) -> Observed {
     let mut observed = Observed::default();
     let constants = constants([before, after]);
     for number in 0..RUNS {

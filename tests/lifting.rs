@@ -1,0 +1,203 @@
+//! Claims about definitions: wrong ones prove nothing, whatever they say.
+//!
+//! For each pair of `tests/equivalence/reductions.txt` the claim that proves it is bent in every way: each obligation is violated by
+//! itself. A bent claim proves neither the pair nor a broken twin, and the right claim proves no twin.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+#[path = "equivalence/pairs.rs"]
+mod pairs;
+
+use pairs::{Case, cases, is_proved, judge, program, read};
+use tilewright::pipeline::pair;
+use tilewright_ir::{BinaryOp, Comparison, Definition, Evidence, Expr, Lifting, PrimFunc, ReduceOp, StageBody};
+use tilewright_verify::Judge;
+
+/// The claim that proves a pair, with the function after in terms of the one before.
+fn claimed(before: &PrimFunc, after: &PrimFunc) -> (PrimFunc, Evidence, Lifting) {
+    let (after, evidence) = pair::definitions_claim(before, after, true).unwrap();
+    let Comparison::Definitions(claim) = evidence.comparison.clone() else { panic!("no definitions") };
+    (after, evidence, *claim)
+}
+
+fn proves(judge: &Judge, (before, after): (&PrimFunc, &PrimFunc), evidence: &Evidence, claim: &Lifting) -> bool {
+    let comparison = Comparison::Definitions(Box::new(claim.clone()));
+    is_proved(&judge.check_pass(before, after, &Evidence { comparison, ..evidence.clone() }))
+}
+
+/// A name for what was bent, and the claim.
+type Bent = (String, Lifting);
+
+/// The claim with another matching of tensors and summands.
+fn matchings(claim: &Lifting) -> Vec<Bent> {
+    let mut found: Vec<Bent> = Vec::new();
+    let mut add = |what: &str, change: &dyn Fn(&mut Lifting)| {
+        let mut other = claim.clone();
+        change(&mut other);
+        found.push((what.to_owned(), other));
+    };
+    let pairs = &claim.matching.pairs;
+    add("no tensor is compared", &|other| other.matching.pairs.clear());
+    for (place, pair) in pairs.iter().enumerate() {
+        add("a tensor is not compared", &|other| drop(other.matching.pairs.remove(place)));
+        if pair.op.is_some() {
+            add("no operator", &|other| other.matching.pairs[place].op = None);
+            let wrong = if pair.op == Some(ReduceOp::Prod) { ReduceOp::Min } else { ReduceOp::Prod };
+            add("another operator", &|other| other.matching.pairs[place].op = Some(wrong));
+        }
+        if pair.element.is_some() {
+            add("another element", &|other| {
+                let value = &mut other.matching.pairs[place].element.as_mut().unwrap()[0];
+                *value = value.clone() + Expr::int(1);
+            });
+        }
+        add("a name twice", &|other| {
+            let var = other.matching.pairs[place].index[0].clone();
+            if let Some(loops) = other.matching.pairs[place].loops[1].iter_mut().find(|loops| !loops.is_empty()) {
+                loops[0] = var;
+            } else {
+                other.matching.pairs[place].index.clear();
+            }
+        });
+        for (store, origins) in pair.summands.stores.iter().enumerate() {
+            add("a summand less", &|other| drop(other.matching.pairs[place].summands.stores.remove(store)));
+            for (piece, origin) in origins.iter().enumerate() {
+                for at in 0..origin.forward.len() {
+                    add("another iteration before", &|other| {
+                        let origin = &mut other.matching.pairs[place].summands.stores[store][piece];
+                        origin.forward[at] = origin.forward[at].clone() + Expr::int(1);
+                    });
+                }
+                for at in 0..origin.back.len() {
+                    add("another iteration after", &|other| {
+                        let origin = &mut other.matching.pairs[place].summands.stores[store][piece];
+                        origin.back[at] = origin.back[at].clone() + Expr::int(1);
+                    });
+                }
+                add("a summand that there is not", &|other| {
+                    other.matching.pairs[place].summands.stores[store][piece].before += 7;
+                });
+                add("a summand of no iteration", &|other| {
+                    other.matching.pairs[place].summands.stores[store][piece].when = Some(Expr::bool(false));
+                });
+            }
+        }
+    }
+    found
+}
+
+/// The claim with other definitions.
+fn definitions(claim: &Lifting) -> Vec<Bent> {
+    let mut found = Vec::new();
+    for side in 0..2 {
+        let definition = if side == 0 { &claim.before.definition } else { &claim.after.definition };
+        for stage in 0..definition.stages.len() {
+            for (what, change) in CHANGES {
+                let mut other = claim.clone();
+                let lifted = if side == 0 { &mut other.before } else { &mut other.after };
+                if change(&mut lifted.definition, stage) {
+                    found.push((format!("{what} of stage {stage} on side {side}"), other));
+                }
+            }
+        }
+        let mut other = claim.clone();
+        let lifted = if side == 0 { &mut other.before } else { &mut other.after };
+        if lifted.kept.pop().is_some() {
+            found.push((format!("what the call found, on side {side}"), other));
+        }
+    }
+    found
+}
+
+/// A change of a stage; false if there is no place for it.
+type Change = fn(&mut Definition, usize) -> bool;
+
+const CHANGES: [(&str, Change); 4] = [
+    ("the condition", |definition, stage| match &mut definition.stages[stage].body {
+        StageBody::Reduce { condition, .. } => condition.take().is_some(),
+        StageBody::Elementwise(_) => false,
+    }),
+    ("the start", |definition, stage| match &mut definition.stages[stage].body {
+        StageBody::Reduce { init, source, .. } => {
+            let ty = source.dtype().scalar;
+            let one = if ty.is_float() { Expr::float_of(1.5, ty) } else { Expr::Int { value: 5, ty } };
+            *init = Some(one);
+            true
+        }
+        StageBody::Elementwise(_) => false,
+    }),
+    ("the operator", |definition, stage| match &mut definition.stages[stage].body {
+        StageBody::Reduce { op, .. } => {
+            *op = if *op == ReduceOp::Min { ReduceOp::Max } else { ReduceOp::Min };
+            true
+        }
+        StageBody::Elementwise(_) => false,
+    }),
+    ("the value", |definition, stage| {
+        match &mut definition.stages[stage].body {
+            StageBody::Reduce { source: value, .. } | StageBody::Elementwise(value) => {
+                *value = Expr::binary(BinaryOp::Add, value.clone(), value.clone());
+            }
+        }
+        true
+    }),
+];
+
+#[test]
+fn a_bent_claim_proves_nothing() {
+    let judge = judge();
+    let mut tried = 0;
+    for Case { name, before, variants, .. } in cases("reductions") {
+        let (before, variant) = (read(&before), &variants[0]);
+        let (after, evidence, claim) = claimed(&before, &read(&variant.after()));
+        assert!(proves(&judge, (&before, &after), &evidence, &claim), "{name} is not proved");
+        for (what, bent) in [matchings(&claim), definitions(&claim)].concat() {
+            tried += 1;
+            assert!(!proves(&judge, (&before, &after), &evidence, &bent), "{name}: {what} is wrong, and it is proved");
+        }
+    }
+    assert!(tried > 200, "{tried} claims");
+}
+
+#[test]
+fn a_claim_that_proves_a_pair_proves_no_twin() {
+    let judge = judge();
+    let mut tried = 0;
+    for Case { before, variants, .. } in cases("reductions") {
+        let before = read(&before);
+        for (name, twin) in variants[0].twins() {
+            let Some((after, evidence)) = pair::definitions_claim(&before, &read(&twin), true) else { continue };
+            let Comparison::Definitions(own) = evidence.comparison.clone() else { panic!("no definitions") };
+            for (what, bent) in [vec![(String::new(), (*own).clone())], matchings(&own), definitions(&own)].concat() {
+                tried += 1;
+                assert!(!proves(&judge, (&before, &after), &evidence, &bent), "{name} is proved {what}");
+            }
+        }
+    }
+    assert!(tried > 100, "{tried} claims");
+}
+
+#[test]
+fn floats_in_another_order_need_the_premise() {
+    let params = "a: (n, m), c: (n,)";
+    let sum = |index: &str| {
+        format!(
+            "for i in range(n):\n    C[i] = T.float32(0)\n    for k in range(m):\n        C[i] = C[i] + A[i, {index}]"
+        )
+    };
+    let before = read(&program(params, &sum("k")));
+    for (index, is_same) in [("k", true), ("m - 1 - k", false)] {
+        let (after, evidence, mut claim) = claimed(&before, &read(&program(params, &sum(index))));
+        assert!(proves(&judge(), (&before, &after), &evidence, &claim), "{index}");
+        claim.matching.reassociate = false;
+        assert_eq!(proves(&judge(), (&before, &after), &evidence, &claim), is_same, "{index}");
+    }
+}
+
+#[test]
+fn what_is_no_reduction_is_not_lifted() {
+    let prefix = "C[0] = A[0]\nfor i in range(1, n):\n    C[i] = C[i - 1] * A[i] + C[i - 1]";
+    let func = read(&program("a: (n,), c: (n,)", prefix));
+    let why = tilewright_compiler::lift::lift(&func, &[func.buffer_map[1].1.clone()]).unwrap_err();
+    assert!(why.contains("more than once") || why.contains("recurrence"), "{why}");
+}
