@@ -24,11 +24,12 @@ use tilewright_device::DeviceHost;
 use tilewright_ir::{
     Buffer, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
 };
+use tilewright_verify::definitions::reassociated_in;
 use tilewright_verify::{Config, Judge, Premise, Report};
 
 use crate::codegen::Kernels;
 use crate::passes::{self, Pass};
-use crate::te;
+use crate::{lift, te};
 use assume::{AssumeFault, Assumption};
 use executed::Before;
 use outcome::{Blocked, BufferOutcome, CheckOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
@@ -105,6 +106,15 @@ pub struct Program {
     pub func: PrimFunc,
     /// The definition of a program written in TE, and the claim that the function computes it.
     pub definition: Option<(Definition, LoweringEvidence)>,
+    /// The definition as its author wrote it, if its schedule computes a reduction in two stages.
+    pub written: Option<Definition>,
+}
+
+impl Program {
+    /// Returns the definition of a program in TE as its author wrote it.
+    pub fn written(&self) -> Option<&Definition> {
+        self.written.as_ref().or(self.definition.as_ref().map(|(definition, _)| definition))
+    }
 }
 
 /// A program after a step.
@@ -215,7 +225,7 @@ fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
 /// Reads the functions of a TVMScript text.
 fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let module: Module = tilewright_script::read_module(text)?;
-    let programs = module.funcs.into_iter().map(|func| Program { func, definition: None }).collect();
+    let programs = module.funcs.into_iter().map(|func| Program { func, definition: None, written: None }).collect();
     let programs = select(programs, function).map_err(|fault| vec![fault])?;
     Ok(Programs { programs, warnings: Vec::new() })
 }
@@ -242,7 +252,7 @@ fn from_te(lowered: Vec<te::Lowered>) -> Programs {
     for lowered in lowered {
         read.warnings.extend(lowered.warnings);
         let definition = Some((lowered.definition, lowered.evidence));
-        read.programs.push(Program { func: lowered.func, definition });
+        read.programs.push(Program { func: lowered.func, definition, written: lowered.written });
     }
     read
 }
@@ -354,6 +364,8 @@ pub fn lower(
         }
         None => judge.check_program(&program.func),
     };
+    let factored = factored(program, judge);
+    reports.extend(factored.iter().flat_map(|(reports, _)| reports.clone()));
     races::look_by_running(&program.func, &mut reports);
     if let Some((definition, _)) = &program.definition {
         executed::refute(Before::Definition(definition), &program.func, None, &mut reports);
@@ -364,6 +376,7 @@ pub fn lower(
     if let Some((definition, evidence)) = &program.definition {
         premises.extend(Premise::of_lowering(definition, evidence));
     }
+    premises.extend(factored.into_iter().flat_map(|(_, premise)| premise));
     lowering.finish(first, start, (reports, premises), allow_unknown);
     let in_pipeline = |pass: &&Pass| passes::DEFAULT_PIPELINE.contains(&pass.name) && (pass.wanted)(&program.func);
     for pass in passes::PASSES.iter().filter(in_pipeline) {
@@ -380,6 +393,20 @@ pub fn lower(
         lowering.generate(judge, allow_unknown);
     }
     Ok(lowering)
+}
+
+/// Decides whether a definition that was rewritten is what its author wrote, and under which premise. `None` if nothing was rewritten.
+fn factored(program: &Program, judge: &Judge) -> Option<(Vec<Report>, Option<Premise>)> {
+    let (written, (definition, _)) = (program.written.as_ref()?, program.definition.as_ref()?);
+    let outputs: Vec<(Buffer, Buffer)> = written.outputs().into_iter().map(|one| (one.clone(), one.clone())).collect();
+    let (definitions, evidence) = ([written, definition], Evidence::default());
+    // Without a matching the judge says that the outputs are not compared.
+    let mut matching = lift::matching_of(&program.func, definitions, &evidence, &outputs).unwrap_or_default();
+    matching.reassociate = true;
+    let mut reports = judge.check_definition(written);
+    reports.extend(judge.check_definitions((&program.func, &program.func), definitions, &evidence, &matching));
+    let tensors = reassociated_in(definitions, &evidence, &matching);
+    Some((reports, (!tensors.is_empty()).then_some(Premise::ReductionOrder(tensors))))
 }
 
 impl Lowering {

@@ -148,8 +148,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 fn staged(program: &Program, stage: Option<&str>) -> Result<(String, PrimFunc), Vec<Diagnostic>> {
     let default = if program.definition.is_some() { "definition" } else { "input" };
     let stage = stage.unwrap_or(default);
-    match (stage, &program.definition) {
-        ("definition", Some((definition, _))) => return Ok((stage.into(), as_function(definition))),
+    match (stage, program.written()) {
+        ("definition", Some(definition)) => return Ok((stage.into(), as_function(definition))),
         ("input" | "lower", _) => return Ok((stage.into(), program.func.clone())),
         _ => {}
     }

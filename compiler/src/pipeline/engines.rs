@@ -79,13 +79,13 @@ impl Engine for Launcher<'_> {
 /// Returns the definition, if there is one, and the program after each step.
 fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>> {
     let mut stages = Vec::new();
-    if let Some((definition, _)) = &program.definition {
+    if let Some(definition) = program.written() {
         let program = StageProgram::Definition(definition);
         stages.push(Stage { name: "definition", program, evidence: None, reassociates: false });
     }
     let reassociates = |first: bool| match &program.definition {
         Some((definition, evidence)) if first => {
-            !tilewright_verify::premise::reassociated(definition, evidence).is_empty()
+            program.written.is_some() || !tilewright_verify::premise::reassociated(definition, evidence).is_empty()
         }
         _ => false,
     };

@@ -92,6 +92,9 @@ fn unique_names(lowered: &mut [Lowered]) {
         if name != base {
             item.func.name.clone_from(&name);
             item.definition.name.clone_from(&name);
+            if let Some(written) = &mut item.written {
+                written.name.clone_from(&name);
+            }
             for (key, value) in &mut item.func.attrs.other {
                 if key == "global_symbol" {
                     *value = tilewright_ir::AttrValue::Str(name.clone());

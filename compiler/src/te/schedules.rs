@@ -5,7 +5,7 @@ use tilewright_ir::{self as ir, Diagnostic, Span};
 use super::args::{Arg, Args};
 use super::build::{ScheduleId, Tensor};
 use super::eval::{Interp, ScheduleRecord};
-use super::value::{Eval, Placed, Value, to_items, to_str, wrong_kind};
+use super::value::{Eval, Placed, StageRef, Value, to_int, to_items, to_str, wrong_kind};
 
 impl<'a> Interp<'a> {
     /// `te.create_schedule(B.op)`.
@@ -43,15 +43,31 @@ impl<'a> Interp<'a> {
                 args.finish()?;
                 self.cache_write(schedule, &tensor, &scope, span)
             }
+            "rfactor" => {
+                let (tensor, axis, place) = (args.need("tensor")?, args.need("axis")?, args.take("factor_axis")?);
+                let span = args.span;
+                args.finish()?;
+                if let Some((place, at)) = place
+                    && to_int(&place, at)? != 0
+                {
+                    let message = "the factored loop is the first axis: factor_axis is 0";
+                    return Err(Diagnostic::error("rfactor", Some(at), message));
+                }
+                let source = tensor_of(&tensor)?;
+                let run = self.loop_of(StageRef { schedule, tensor: source }, &axis)?;
+                let parts = self.te.schedule(schedule).at(span)?.rfactor(source, run).at(span)?;
+                self.named.insert(parts.index);
+                Ok(Value::Tensor(parts))
+            }
             "normalize" => {
                 args.finish()?;
                 Ok(Value::Schedule(schedule))
             }
             _ => {
                 let message = format!("a schedule's `{name}` is not supported");
-                let near = tilewright_script::nearest(name, ["cache_read", "cache_write", "normalize"]);
+                let near = tilewright_script::nearest(name, ["cache_read", "cache_write", "rfactor", "normalize"]);
                 let help = near.map_or_else(
-                    || "cache_read and cache_write are; rfactor and create_group are not".to_owned(),
+                    || "cache_read, cache_write and rfactor are; create_group is not".to_owned(),
                     |near| format!("did you mean `{near}`?"),
                 );
                 Err(Diagnostic::error("unsupported-primitive", Some(args.span), message).with_help(help))

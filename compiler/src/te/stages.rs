@@ -39,7 +39,7 @@ impl<'a> Interp<'a> {
     }
 
     /// A loop of the stage: one of its own, or the axis of the definition that it runs over.
-    fn loop_of(&mut self, stage: StageRef, (value, span): &Arg<'a>) -> Eval<Loop> {
+    pub(super) fn loop_of(&mut self, stage: StageRef, (value, span): &Arg<'a>) -> Eval<Loop> {
         let data = self.stage(stage).at(*span)?;
         match value {
             Value::Iter(run) => data.describe(*run).map(|_| *run).at(*span),

@@ -154,7 +154,7 @@ pub(crate) fn reassociated(evidence: &Evidence, claim: &Lifting) -> Vec<String> 
 }
 
 /// The tensors of two definitions whose floats may be combined in another order. In doubt a tensor is among them.
-pub(crate) fn reassociated_in(definitions: [&Definition; 2], evidence: &Evidence, matching: &Matching) -> Vec<String> {
+pub fn reassociated_in(definitions: [&Definition; 2], evidence: &Evidence, matching: &Matching) -> Vec<String> {
     let is_well_formed = definitions.iter().all(|definition| not_well_formed(definition).is_none());
     let in_doubt = |place: usize| {
         let (elements, pair) =

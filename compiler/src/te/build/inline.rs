@@ -18,9 +18,18 @@ use super::{Built, TensorData, TensorKind, body_expr};
 
 /// Returns the definition of a computed tensor in a schedule, with loads of inlined tensors replaced by their definitions.
 pub(super) fn effective_body(tensors: &[TensorData], schedule: &ScheduleData, tensor: usize) -> Built<StageBody> {
+    inlined(tensors, schedule, tensor, schedule.body(tensors, tensor))
+}
+
+/// Returns the definition of a computed tensor as its author wrote it, with loads of inlined tensors replaced by their definitions.
+pub(super) fn written_body(tensors: &[TensorData], schedule: &ScheduleData, tensor: usize) -> Built<StageBody> {
     let TensorKind::Computed { body, .. } = &tensors[tensor].kind else {
         unreachable!("only computed tensors have a definition")
     };
+    inlined(tensors, schedule, tensor, body)
+}
+
+fn inlined(tensors: &[TensorData], schedule: &ScheduleData, tensor: usize, body: &StageBody) -> Built<StageBody> {
     if schedule.inlined.is_empty() {
         return Ok(body.clone());
     }

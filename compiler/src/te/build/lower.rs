@@ -22,7 +22,7 @@ use tilewright_ir::{
 
 use tilewright_script::MAX_SCOPES;
 
-use super::inline::effective_body;
+use super::inline::{effective_body, written_body};
 use super::nest::{Nest, Site};
 use super::schedule::ScheduleData;
 use super::stage::{StageData, Work};
@@ -33,6 +33,8 @@ use super::{Built, Tensor, TensorData, TensorKind};
 pub struct Lowered {
     /// The definition that the program computes, without the schedule and its caches.
     pub definition: Definition,
+    /// The definition as its author wrote it, if the schedule computes a reduction in two stages.
+    pub written: Option<Definition>,
     /// The program: one nest for each stage, with layouts as attributes.
     pub func: PrimFunc,
     /// Which loops compute which tensor.
@@ -92,10 +94,12 @@ pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     for stage in request.schedule.live_stages() {
         lowering.stage(stage).map_err(one)?;
     }
+    let written = (!request.schedule.factored.is_empty()).then(|| written(request, &definition)).transpose();
+    let written = written.map_err(one)?;
     let (func, evidence) = lowering.finish(&definition);
     check_symbols(&func).map_err(one)?;
     tilewright_ir::validate(&func)?;
-    Ok(Lowered { definition, func, evidence, warnings: request.schedule.warnings.clone() })
+    Ok(Lowered { definition, written, func, evidence, warnings: request.schedule.warnings.clone() })
 }
 
 /// Returns the definition: the parameters, and every computed tensor of the schedule. Caches only copy, so they are left
@@ -141,6 +145,21 @@ fn definition(request: &Request<'_>) -> Built<Definition> {
     }
     let params = param_tensors.iter().map(|&tensor| tensors[tensor].buffer.clone()).collect();
     Ok(Definition { name: request.name.clone(), params, stages })
+}
+
+/// Returns the definition without the parts of reductions that are computed in two stages.
+fn written(request: &Request<'_>, definition: &Definition) -> Built<Definition> {
+    let Request { tensors, schedule, .. } = request;
+    let mut stages = Vec::new();
+    for stage in &definition.stages {
+        let tensor = tensors.iter().position(|tensor| tensor.buffer == stage.buffer);
+        let Some(tensor) = tensor.filter(|tensor| schedule.factored.iter().all(|factored| factored.parts != *tensor))
+        else {
+            continue;
+        };
+        stages.push(tilewright_ir::Stage { body: written_body(tensors, schedule, tensor)?, ..stage.clone() });
+    }
+    Ok(Definition { stages, ..definition.clone() })
 }
 
 /// The error with a label at the definition of a tensor.

@@ -52,6 +52,7 @@ mod maps;
 mod names;
 mod nest;
 mod primitives;
+mod rfactor;
 mod schedule;
 mod stage;
 

@@ -20,9 +20,10 @@ pub(super) struct Nest<'s> {
 /// The site of a store inside some loops of a stage.
 pub(super) struct Site {
     /// Loop and its variable, outermost first.
-    loops: Vec<(usize, Var)>,
+    pub(super) loops: Vec<(usize, Var)>,
     ranges: Vec<(Var, Expr)>,
-    guard: Option<Expr>,
+    /// The condition under which the axes are inside their extents, if they are not always.
+    pub(super) guard: Option<Expr>,
     /// The axes in terms of the loop variables.
     pub(super) axes: Vec<Expr>,
     /// The loop variables in terms of the axes, from [`forward`]: evidence that every element is visited once.
@@ -77,6 +78,13 @@ impl<'s> Nest<'s> {
             })
             .collect();
         self.site(loops, &self.stage.roots, axis_vars)
+    }
+
+    /// Returns the site inside the reduced loops alone. `axis_vars` stand for the reduced axes.
+    pub(super) fn reduction(&self, axis_vars: &[Var]) -> Site {
+        let reduced = self.stage.leaves.iter().filter(|leaf| self.stage.loops[**leaf].reduce);
+        let loops = reduced.map(|&leaf| (leaf, self.vars[leaf].clone())).collect();
+        self.site(loops, &self.stage.reduced, axis_vars)
     }
 
     /// Returns the site of a store inside `loops`: the values of the axes of `roots` there, and the guard under which they

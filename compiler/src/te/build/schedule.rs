@@ -5,6 +5,7 @@ use tilewright_ir::{self as ir, Axis, Diagnostic, Expr, Var};
 use super::inline::reads;
 use super::lower::{Lowered, Param, Request};
 use super::primitives::Stage;
+use super::rfactor::Factored;
 use super::stage::{StageData, Work};
 use super::{Builder, Built, ScheduleId, Tensor, TensorKind, body_expr, names, reduced_axes};
 
@@ -16,6 +17,8 @@ pub(super) struct ScheduleData {
     pub(super) stages: Vec<StageData>,
     /// Tensors whose definitions replace the loads of them.
     pub(super) inlined: Vec<usize>,
+    /// Reductions that are computed in two stages.
+    pub(super) factored: Vec<Factored>,
     /// Warnings about the schedule.
     pub(super) warnings: Vec<Diagnostic>,
 }
@@ -61,8 +64,8 @@ impl Builder {
             return Err(Diagnostic::error("schedule-input", None, "there is nothing to schedule"));
         }
         let stages = self.needed(&found).into_iter().map(|tensor| self.new_stage(tensor)).collect();
-        let (inlined, warnings) = (Vec::new(), Vec::new());
-        self.schedules.push(ScheduleData { outputs: found, stages, inlined, warnings });
+        let (inlined, factored, warnings) = (Vec::new(), Vec::new(), Vec::new());
+        self.schedules.push(ScheduleData { outputs: found, stages, inlined, factored, warnings });
         let index = self.schedules.len() - 1;
         Ok(Schedule { te: self, index })
     }

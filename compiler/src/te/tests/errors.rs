@@ -33,7 +33,7 @@ fn impossible_schedules_are_errors_at_their_place() {
         ("s[A].split(s[A].op.axis[0], 2)", "no-loops", "s[A].split(s[A].op.axis[0], 2)"),
         ("s[B].compute_at(s[B], i)", "unsupported-primitive", "s[B].compute_at(s[B], i)"),
         ("s[B].tensorize(i, None)", "unsupported-primitive", "s[B].tensorize(i, None)"),
-        ("s.rfactor(B, i)", "unsupported-primitive", "s.rfactor(B, i)"),
+        ("s.rfactor(B, i)", "rfactor", "s.rfactor(B, i)"),
         ("s.cache_read(A, 'nowhere', [B])", "scope", "'nowhere'"),
         ("s.cache_read(B, 'local', [A])", "cache-reader", "[A]"),
         ("s[B].split(k, 4)\ns.cache_write(B, 'local')", "cache-write", "s.cache_write(B, 'local')"),
