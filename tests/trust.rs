@@ -80,6 +80,7 @@ const PARTS: &[Part] = &[
             "verify/src/access.rs",
             "verify/src/claims.rs",
             "verify/src/definition.rs",
+            "verify/src/definitions",
             "verify/src/dividend.rs",
             "verify/src/fills.rs",
             "verify/src/lanes.rs",

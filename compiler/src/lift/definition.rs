@@ -138,11 +138,11 @@ impl Lifter<'_> {
         let outer = |piece: &Instance| -> Vec<Option<Expr>> {
             reduction.outer.iter().map(|at| piece.at.get(*at).cloned()).collect()
         };
-        let is_case = |piece: &Instance| match piece.store == Some(writer) {
-            true => outer(piece) == outer(&pieces[place]),
-            false => starts.iter().any(|start| start.store == piece.store),
-        };
-        if !pieces[place..].iter().all(is_case) {
+        // What comes behind the start value is taken for a case that never comes.
+        let is_start =
+            |piece: &Instance| piece.store != Some(writer) && starts.iter().any(|start| start.store == piece.store);
+        let mut until = pieces[place..].iter().take_while(|piece| !is_start(piece));
+        if !until.all(|piece| piece.store == Some(writer) && outer(piece) == outer(&pieces[place])) {
             return pieces.to_vec();
         }
         let mut found = pieces[..=place].to_vec();

@@ -107,17 +107,19 @@ impl System<'_> {
     }
 
     /// An equation with several unknowns, of which one is the leading digit: the others are where they count least for it, at their
-    /// first values or, if they are subtracted, at their last ones.
+    /// first values or, if their factors have the other sign, at their last ones.
     fn numeral(&mut self) -> bool {
         for (lhs, rhs) in self.equations.clone() {
             let lhs = simplify(&self.solved.apply(&lhs), self.ranges);
             let vars = self.open_in(&lhs);
             let Some(leading) = self.leading(&lhs, &vars) else { continue };
             let mut least = self.solved.clone();
+            let sign = |var: &Var| {
+                let factor = linear_in(&lhs, var, self.ranges).and_then(|(_, stride)| stride.as_const_int());
+                factor.is_some_and(|factor| factor < 0)
+            };
             for l in self.unknown.iter().filter(|l| l.var != leading && vars.contains(&l.var)) {
-                let is_subtracted = linear_in(&lhs, &l.var, self.ranges)
-                    .and_then(|(_, stride)| stride.as_const_int())
-                    .is_some_and(|stride| stride < 0);
+                let is_subtracted = sign(&l.var) != sign(&leading);
                 let last = || l.min.clone() + l.extent.clone() - Expr::int(1);
                 least.insert(&l.var, self.solved.apply(&if is_subtracted { last() } else { l.min.clone() }));
             }

@@ -1,0 +1,12 @@
+from tvm.script import tir as T
+
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    m = T.int32()
+    A = T.match_buffer(a, (n, m), "float32")
+    C = T.match_buffer(c, (n,), "float32")
+    for i in range(n):
+        C[i] = T.float32(0)
+        for k in range(m):
+            C[i] = C[i] + A[i, k]
