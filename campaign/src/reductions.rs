@@ -226,7 +226,7 @@ impl Reduction {
                 let (part, other) = if is_digit { ("ki", "ko") } else { ("ko", "ki") };
                 let (n_parts, rest) = if is_digit { (&inner, &outer) } else { (&outer, &inner) };
                 add(1, format!("for {part} in range({n_parts}):"));
-                let neutral = if self.operator == Operator::Prod { 1 } else { 0 };
+                let neutral = i64::from(self.operator == Operator::Prod);
                 add(2, format!("R[{part}] = {}", self.number(neutral)));
                 add(2, format!("for {other} in range({rest}):"));
                 add(3, format!("if {digits} < {end}:"));

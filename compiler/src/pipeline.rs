@@ -376,7 +376,7 @@ pub fn lower(
     if let Some((definition, evidence)) = &program.definition {
         premises.extend(Premise::of_lowering(definition, evidence));
     }
-    premises.extend(factored.into_iter().flat_map(|(_, premise)| premise));
+    premises.extend(factored.into_iter().filter_map(|(_, premise)| premise));
     lowering.finish(first, start, (reports, premises), allow_unknown);
     let in_pipeline = |pass: &&Pass| passes::DEFAULT_PIPELINE.contains(&pass.name) && (pass.wanted)(&program.func);
     for pass in passes::PASSES.iter().filter(in_pipeline) {

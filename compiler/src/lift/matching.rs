@@ -8,7 +8,9 @@
 //! A parameter is combined of summands as its outermost operation says. A reduction inside of another operation is compared by itself:
 //! with one of the same operator whose accesses determine which element it is. The summands are paired like the stores of two programs.
 
-use tilewright_ir::{Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, StageBody, TensorPair, Var};
+use tilewright_ir::{
+    Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody, TensorPair, Var,
+};
 use tilewright_verify::definitions::{Elements, Stuck, Summands, path, statement};
 use tilewright_verify::path::{Path, Step};
 use tilewright_verify::reorder::Statement;
@@ -35,7 +37,7 @@ pub fn find(
         let op = operator(definitions[0], old).or_else(|| operator(definitions[1], new));
         let (before, after, element) = (old.clone(), new.clone(), None);
         let loops = [Vec::new(), Vec::new()];
-        search.add(TensorPair { before, after, index, element, op, loops, summands: Default::default() }, DEPTH)?;
+        search.add(TensorPair { before, after, index, element, op, loops, summands: Reordering::default() }, DEPTH)?;
     }
     Ok(Matching { pairs: search.known, reassociate: false })
 }
@@ -143,7 +145,7 @@ impl Search<'_> {
         }
         let (before, after, element) = (old.clone(), new.clone(), Some(element));
         let loops = [Vec::new(), Vec::new()];
-        self.add(TensorPair { before, after, index, element, op, loops, summands: Default::default() }, depth)
+        self.add(TensorPair { before, after, index, element, op, loops, summands: Reordering::default() }, depth)
     }
 
     /// The summands of a tensor as stores of which nothing says which element they are about.

@@ -275,7 +275,9 @@ pub(super) fn not_well_formed(definition: &Definition) -> Option<String> {
                 }
             }
         };
-        exprs(stage).into_iter().for_each(|expr| expr.walk(&mut look));
+        for expr in exprs(stage) {
+            expr.walk(&mut look);
+        }
         if wrong.is_some() {
             return wrong;
         }
