@@ -200,6 +200,65 @@ fn integers(before: &str, after: &str) -> Vec<Report> {
 }
 
 #[test]
+fn a_parameter_that_is_written_first_may_hold_nothing() {
+    let set = "for i in range(n):\n    B[i] = A[i]";
+    let added = "for i in range(n):\n    B[i] = B[i] + A[i]";
+    let looked = "for i in range(n):\n    t[0] = B[i]\n    B[i] = A[i]";
+    let cached = "for i in range(n):\n    t[0] = B[i]\n    B[i] = t[0] + A[i]";
+    let guarded = |body: &str, cond: &str| format!("if {cond}:\n    {}", body.replace('\n', "\n    "));
+    let sometimes = guarded(added, "x > 0");
+    let read = "t[0] = B[0]\n";
+    for (before, after, is_equal) in [
+        (set.to_owned(), set.to_owned(), true),
+        (set.to_owned(), looked.to_owned(), false),
+        (added.to_owned(), cached.to_owned(), true),
+        (added.to_owned(), format!("{read}{cached}"), true),
+        (sometimes.clone(), guarded(cached, "x > 0"), true),
+        (sometimes.clone(), format!("{read}{sometimes}"), false),
+        (sometimes.clone(), format!("{}\n{sometimes}", guarded("t[0] = B[0]", "x > 1")), true),
+        (sometimes.clone(), format!("{}\n{sometimes}", guarded("t[0] = B[0]", "x >= 0")), false),
+        // Only one of the programs writes the parameter, and neither does when it runs.
+        (guarded("B[0] = x", "x < x"), format!("{read}{}", guarded("B[0] = x", "x < x")), false),
+        (guarded("B[0] = x", "x < x"), read.to_owned(), false),
+    ] {
+        let reports = integers(&before, &after);
+        let trapped = open(&reports);
+        assert_eq!(trapped.is_empty(), is_equal, "{before}\n---\n{after}\n{trapped:#?}");
+    }
+}
+
+#[test]
+fn a_parameter_of_constant_size_that_is_written_first_may_hold_nothing() {
+    let text = |body: &str| {
+        let head = "@T.prim_func\ndef main(a: T.handle, b: T.handle):\n    A = T.match_buffer(a, (3,), \"int32\")\n    \
+                    B = T.match_buffer(b, (3,), \"int32\")\n    t = T.alloc_buffer((3,), \"int32\")\n";
+        let lines: Vec<String> = body.lines().map(|line| format!("    {line}\n")).collect();
+        format!("{head}{}", lines.concat())
+    };
+    // What memory holds decides, so that only runs on terms can prove anything.
+    let added = "for i in range(3):\n    if A[i] > 0:\n        B[i] = B[i] + A[i]";
+    let cached = "for i in range(3):\n    if A[i] > 0:\n        t[i] = B[i]\n        B[i] = t[i] + A[i]";
+    let always = "for i in range(3):\n    t[i] = B[i]\n    if A[i] > 0:\n        B[i] = t[i] + A[i]";
+    let chosen = "for i in range(3):\n    B[i] = T.if_then_else(A[i] > 0, B[i], 0)";
+    let taken =
+        "for i in range(3):\n    if A[i] > 0:\n        t[i] = B[i]\n    else:\n        t[i] = 0\n    B[i] = t[i]";
+    let both = "for i in range(3):\n    t[i] = B[i]\n    B[i] = T.if_then_else(A[i] > 0, t[i], 0)";
+    for (before, after, is_equal) in [
+        (added, cached, true),
+        (added, always, false),
+        // A caller of a program that reads it gives it.
+        (always, added, true),
+        (chosen, taken, true),
+        (chosen, both, false),
+        (both, chosen, true),
+    ] {
+        let reports = pair::validate(&read(&text(before)), &read(&text(after)), &[], &judge()).unwrap().reports;
+        let left = open(&reports);
+        assert_eq!(left.is_empty(), is_equal, "{before}\n---\n{after}\n{left:#?}");
+    }
+}
+
+#[test]
 fn memory_that_was_never_written_is_not_read_for_nothing() {
     let copy = "for i in range(n):\n    B[i] = A[i]";
     let back = "for i in range(n):\n    B[n - 1 - i] = A[n - 1 - i]";

@@ -136,6 +136,11 @@ pub static FAULTS: &[PlantedFault] = &[
         "flow-sources-need-not-run",
         "a value may come from a store under a condition that does not hold",
     ),
+    fault(
+        Area::Judge,
+        "flow-takes-parameters-for-given",
+        "a parameter that is written first may be read before, where nothing has to be in it",
+    ),
     fault(Area::Judge, "flow-ignores-values", "stores that correspond may write different values"),
     fault(Area::Judge, "summands-ignore-conditions", "what is summed under a condition is summed always"),
     fault(Area::Judge, "summands-ignore-operators", "a product may be taken for a sum"),

@@ -98,6 +98,9 @@ pub struct Origin {
     pub opened_before: Vec<usize>,
     /// Stores after the values of which the program before computes once more here.
     pub opened_after: Vec<usize>,
+    /// Where a store reads what a parameter held at the call: an instance before that does so, too. A parameter that the program before
+    /// writes first may hold nothing.
+    pub given: Option<Instance>,
 }
 
 /// For each value that a store reads from memory that the program writes, in the order of the text: the store that wrote it.

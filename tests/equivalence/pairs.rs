@@ -254,6 +254,11 @@ pub(crate) fn is_refuted(reports: &[Report]) -> bool {
 
 /// Whether `docs/EQUIVALENCE.md` has a row of a table that starts like this.
 pub(crate) fn is_documented(row: &str) -> bool {
+    documented(row).is_some()
+}
+
+/// The row of a table of `docs/EQUIVALENCE.md` that starts like this.
+pub(crate) fn documented(row: &str) -> Option<String> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/EQUIVALENCE.md")).unwrap();
-    page.lines().any(|line| line.starts_with(row))
+    page.lines().find(|line| line.starts_with(row)).map(str::to_owned)
 }

@@ -34,6 +34,15 @@ pub enum Step {
 }
 
 impl Step {
+    /// The expressions of the step.
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let (first, second) = match self {
+            Self::Loop(_, min, extent) => (min, Some(extent)),
+            Self::Let(_, value) | Self::Guard(value, _) => (value, None),
+        };
+        std::iter::once(first).chain(second)
+    }
+
     /// The conditions that the step is taken, with other values of its variables. `None` for a name, which any value may have.
     pub(crate) fn conditions(&self, at: &Substitution) -> Option<Vec<Expr>> {
         match self {

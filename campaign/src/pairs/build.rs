@@ -301,6 +301,22 @@ pub(super) fn name_and_column(base: &Base) -> (String, String) {
     (parts.name, parts.column)
 }
 
+/// The number of rows of all buffers, which is that of the outer loop's iterations; `None` if these differ, or cannot be allocated.
+pub(super) fn plain_rows(base: &Base) -> Option<String> {
+    let is_plain = base.huge.is_none() && matches!(base.rows, Rows::Constant | Rows::Symbol);
+    is_plain.then(|| Parts::of(base).rows)
+}
+
+/// The row of an iteration, from 0, as text.
+pub(super) fn row(base: &Base) -> String {
+    Parts::of(base).row
+}
+
+/// The number of columns of `B`; `A` has two more.
+pub(super) fn cols(base: &Base) -> i64 {
+    base.inner.extent
+}
+
 /// Whether every iteration stores to an element of its own, whatever the name is.
 pub(super) fn is_one_to_one(base: &Base) -> bool {
     let apart = match base.view {

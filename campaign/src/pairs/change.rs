@@ -4,6 +4,7 @@ use super::build::{condition, in_order, name_and_column};
 use super::nest::{Function, Node};
 use super::recipe::{Base, Guard, How, Kind, Twist, Value};
 use super::rewrite::{at_place, regrouped};
+use super::storage;
 
 /// Applies a change that is made in the recipe of the program, not in its statements; says whether it is one.
 pub(super) fn in_base(base: &mut Base, how: How) -> bool {
@@ -30,6 +31,7 @@ pub(super) fn apply(function: &mut Function, base: &Base, twist: Twist) -> bool 
             function.params.swap(0, 1);
             true
         }
+        How::CopyOutput => storage::apply(function, base, twist),
         how => at_place(&mut function.body, twist.place, &mut |list, at| one(list, at, how, twist.by, base)),
     }
 }
@@ -59,6 +61,9 @@ fn one(list: &mut Vec<Node>, at: usize, how: How, by: i64, base: &Base) -> bool 
         (How::Extent, Node::For { var, extent, .. }) if var != SECOND => return resized(extent, step),
         (How::Resize, Node::For { var, extent, .. }) if var == SECOND => return resized(extent, step),
         (How::Start, Node::For { kind, min, .. }) if kind.thread().is_none() => *min += step,
+        (How::OtherHalf, Node::Store { buffer, index, .. }) if buffer.starts_with('R') && index.ends_with(" % 2") => {
+            *index = format!("({}) % 2", index.replace(" % 2", " + 1"));
+        }
         (How::AtOnce, Node::For { kind, .. }) if in_order(*kind) => *kind = Kind::Parallel,
         (How::AddToValue, Node::Store { value, .. }) => {
             let step = if base.integers { step.to_string() } else { format!("T.float32({step})") };

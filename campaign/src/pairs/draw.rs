@@ -41,6 +41,8 @@ enum Theme {
     Sizes,
     /// Other forms of the same program.
     Equal,
+    /// Values that are kept elsewhere.
+    Storage,
     /// One mistake.
     Mistake,
 }
@@ -64,6 +66,9 @@ pub(super) fn recipe(u: &mut Unstructured<'_>) -> Result<Recipe> {
         Theme::Equal,
         Theme::Equal,
         Theme::Equal,
+        Theme::Storage,
+        Theme::Storage,
+        Theme::Storage,
         Theme::Mistake,
         Theme::Mistake,
     ];
@@ -72,6 +77,12 @@ pub(super) fn recipe(u: &mut Unstructured<'_>) -> Result<Recipe> {
     let mut base = base(u)?;
     let mut twists = Vec::new();
     shape_for(theme, &mut base, u)?;
+    if matches!(theme, Theme::Storage) {
+        for _ in 0..u.int_in_range(1..=2)? {
+            let how = elsewhere(u)?;
+            twists.push(twist(how, u)?);
+        }
+    }
     if let Some(how) = change_for(theme, &base, u)? {
         twists.push(twist(how, u)?);
     }
@@ -118,6 +129,11 @@ fn equal(u: &mut Unstructured<'_>) -> Result<How> {
         How::RegroupIntegers,
     ];
     u.choose(&all).copied()
+}
+
+/// Another place for values.
+fn elsewhere(u: &mut Unstructured<'_>) -> Result<How> {
+    u.choose(&[How::Register, How::Doubled, How::CopyInput, How::CopyRows, How::CopyOutput]).copied()
 }
 
 /// One mistake, or a change that is one in some programs only.
@@ -245,7 +261,7 @@ fn shape_for(theme: Theme, base: &mut Base, u: &mut Unstructured<'_>) -> Result<
             (base.rows, base.index) = (Rows::Constant, Index::Element);
             base.outer.min = 0;
         }
-        Theme::Equal | Theme::Mistake => {}
+        Theme::Equal | Theme::Storage | Theme::Mistake => {}
     }
     Ok(())
 }
@@ -275,6 +291,12 @@ fn change_for(theme: Theme, base: &Base, u: &mut Unstructured<'_>) -> Result<Opt
                 None
             }
         }
+        Theme::Storage => match u.int_in_range(0..=5u8)? {
+            0..=2 => None,
+            3 => Some(How::OtherHalf),
+            4 => Some(*u.choose(&[How::Exchange, How::Extent, How::Start])?),
+            _ => Some(mistake(u)?),
+        },
         Theme::Mistake => Some(mistake(u)?),
     })
 }

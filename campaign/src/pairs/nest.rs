@@ -70,6 +70,19 @@ impl Node {
         self.body_mut().into_iter().flatten().for_each(|inner| inner.map_text(change));
     }
 
+    /// Visits every expression, those inside included.
+    pub(super) fn each_text(&self, visit: &mut impl FnMut(&str)) {
+        match self {
+            Self::For { extent, .. } => visit(extent),
+            Self::If { conditions, .. } => conditions.iter().for_each(|condition| visit(condition)),
+            Self::Let { value, .. } => visit(value),
+            Self::Store { index, value, .. } => [index, value].into_iter().for_each(|text| visit(text)),
+        }
+        if let Self::For { body, .. } | Self::If { body, .. } | Self::Let { body, .. } = self {
+            body.iter().for_each(|inner| inner.each_text(visit));
+        }
+    }
+
     /// Replaces a name by an expression, in parentheses.
     pub(super) fn substitute(&mut self, name: &str, by: &str) {
         self.map_text(&|text| replaced(text, name, &format!("({by})")));

@@ -3,11 +3,13 @@
 use super::build::{in_order, is_one_to_one};
 use super::nest::{Function, Node, any_list, mentions};
 use super::recipe::{Base, How, Kind, Twist, Value};
+use super::storage;
 
 /// Applies a change at its place, or at the next one that it fits; says whether there is any.
 pub(super) fn apply(function: &mut Function, base: &Base, twist: Twist) -> bool {
     match twist.how {
         How::Alias => alias(function, base),
+        How::Register | How::Doubled | How::CopyInput | How::CopyRows => storage::apply(function, base, twist),
         how => at_place(&mut function.body, twist.place, &mut |list, at| one(list, at, how, twist.by, base)),
     }
 }

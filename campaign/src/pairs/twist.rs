@@ -54,6 +54,14 @@ pub enum How {
     Bind,
     /// Integers are added in another order.
     RegroupIntegers,
+    /// A stored value goes through a register.
+    Register,
+    /// Stored values go through two registers, in turn.
+    Doubled,
+    /// `A` is copied, and the copy is read.
+    CopyInput,
+    /// Each row of `A` is copied before it is read.
+    CopyRows,
 
     /// A guard is put around a store.
     AddGuard(Guard),
@@ -85,6 +93,10 @@ pub enum How {
     Exchange,
     /// The loop over the second thread index has another extent.
     Resize,
+    /// A copy of `B` is changed, and copied back; `B` may hold nothing yet.
+    CopyOutput,
+    /// A value is written to the other one of two registers.
+    OtherHalf,
 }
 
 impl How {
@@ -107,7 +119,11 @@ impl How {
             | Self::Reorder
             | Self::Peel
             | Self::Bind
-            | Self::RegroupIntegers => true,
+            | Self::RegroupIntegers
+            | Self::Register
+            | Self::Doubled
+            | Self::CopyInput
+            | Self::CopyRows => true,
             Self::AddGuard(_)
             | Self::DropGuard
             | Self::WeakenGuard
@@ -122,7 +138,9 @@ impl How {
             | Self::Backwards
             | Self::Review(_)
             | Self::Exchange
-            | Self::Resize => false,
+            | Self::Resize
+            | Self::CopyOutput
+            | Self::OtherHalf => false,
         }
     }
 }

@@ -10,6 +10,7 @@
 //! First each program is looked at by itself ([`sources`]), then the values that both leave are followed back, side by side
 //! ([`origins`]). Nothing here is believed: the judge checks the claim, and a wrong one is *unknown*.
 
+mod given;
 mod origins;
 mod samples;
 mod sources;
@@ -25,6 +26,7 @@ pub(crate) use sources::of as sources;
 pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Flow> {
     let [first, second] = programs(before, after, evidence).ok()?;
     let (before, after) = (sources::of(&first), sources::of(&second));
-    let stores = origins::find(&first, &second, [&before, &after], evidence);
+    let mut stores = origins::find(&first, &second, [&before, &after], evidence);
+    given::find(&first, &second, [&before, &after], &mut stores);
     Some(Flow { index: first.index(), before, after, stores })
 }

@@ -79,9 +79,9 @@ enum Part {
     Text(String),
 }
 
-/// The numbers of a name and the texts between them.
+/// The numbers of a name and the texts between them, without its ending: `a.py` comes before `a9.py`.
 fn natural(name: &str) -> Vec<Part> {
-    let (mut parts, mut rest) = (Vec::new(), name);
+    let (mut parts, mut rest) = (Vec::new(), name.strip_suffix(".py").unwrap_or(name));
     while let Some(first) = rest.chars().next() {
         let is_digit = first.is_ascii_digit();
         let end = rest.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(rest.len());

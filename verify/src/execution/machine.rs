@@ -25,6 +25,15 @@ struct Memory {
     of: Buffer,
 }
 
+/// A read of what a parameter held at the call that need not hold anything, or may be that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Find {
+    /// The conditions on values under which it takes place.
+    pub(super) conds: Vec<Id>,
+    /// What is read.
+    pub(super) value: Id,
+}
+
 /// A run.
 pub(super) struct Machine<'t> {
     pub(super) terms: &'t mut Terms,
@@ -34,6 +43,7 @@ pub(super) struct Machine<'t> {
     conds: Vec<Id>,
     /// When an assertion fails.
     pub(super) failures: Vec<Id>,
+    pub(super) finds: HashSet<Find>,
     pub(super) steps: u64,
 }
 
@@ -85,7 +95,15 @@ fn room(buffer: &Buffer) -> Result<i128, String> {
 
 impl<'t> Machine<'t> {
     pub(super) fn new(terms: &'t mut Terms) -> Self {
-        Self { terms, memory: HashMap::new(), vars: HashMap::new(), conds: Vec::new(), failures: Vec::new(), steps: 0 }
+        Self {
+            terms,
+            memory: HashMap::new(),
+            vars: HashMap::new(),
+            conds: Vec::new(),
+            failures: Vec::new(),
+            finds: HashSet::new(),
+            steps: 0,
+        }
     }
 
     /// Makes the memory of a buffer, undefined.
@@ -276,7 +294,8 @@ impl<'t> Machine<'t> {
                     Some(0) => self.part(b, lane),
                     Some(_) => self.part(a, lane),
                     None => {
-                        let (a, b) = (self.part(a, lane)?, self.part(b, lane)?);
+                        let not = self.terms.unary(UnaryOp::Not, ScalarType::Bool, cond)?;
+                        let (a, b) = (self.part_where(cond, a, lane)?, self.part_where(not, b, lane)?);
                         self.terms.choose(cond, a, b)
                     }
                 }
@@ -300,9 +319,25 @@ impl<'t> Machine<'t> {
                 if self.terms.is_undefined(value) {
                     return Err(format!("`{expr}` may never have been written"));
                 }
+                if self.terms.is_found(value) {
+                    let mut conds = self.conds.clone();
+                    conds.sort_unstable();
+                    self.finds.insert(Find { conds, value });
+                }
                 Ok(value)
             }
         }
+    }
+
+    /// A lane of an operand that is evaluated where a condition holds.
+    fn part_where(&mut self, cond: Id, expr: &Expr, lane: u16) -> Made {
+        let depth = self.conds.len();
+        if self.terms.as_int(cond).is_none() {
+            self.suppose(cond);
+        }
+        let value = self.part(expr, lane);
+        self.conds.truncate(depth);
+        value
     }
 
     /// A lane of an operand, which may have one lane only.

@@ -8,17 +8,21 @@
 //!
 //! A run on terms stands for all runs: what the caller gives is a term, loops and indices are constants, and what depends on
 //! values becomes a choice. Each parameter after holds what the claims say, before both run and afterwards; its padding holds nothing,
-//! so that a load of it ends the run. Iterations that run at once are run one after the other, since they do not race, which is an obligation of both programs. Terms are rewritten by
-//! rules that keep every bit (`terms`).
+//! so that a load of it ends the run. A parameter that the program before writes may hold nothing at the call, unless that program reads
+//! it first; so the program after reads what the call gave only where the program before does. Iterations that run at once are run one
+//! after the other, since they do not race, which is an obligation of both programs. Terms are rewritten by rules that keep every bit
+//! (`terms`).
 
 mod machine;
 mod terms;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{HashMap, HashSet};
+
 use tilewright_ir::{Bindings, Buffer, BufferClaim, Evidence, PrimFunc, StmtKind};
 
-use self::machine::{Machine, extents};
+use self::machine::{Find, Machine, extents};
 use self::terms::{Id, Node, Terms};
 use crate::access::Base;
 use crate::claims::Relation;
@@ -61,9 +65,6 @@ struct Param<'a> {
     before: &'a Buffer,
     after: &'a Buffer,
     claim: Option<&'a BufferClaim>,
-    /// Whether it holds something at the start. A program that never reads what it has not written may be called with a
-    /// parameter that holds nothing.
-    is_given: bool,
 }
 
 impl Param<'_> {
@@ -96,21 +97,15 @@ impl Param<'_> {
 
 /// Runs both programs and compares what they leave.
 fn compared(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<Decision, String> {
-    let mut params = params(before, after, evidence)?;
+    let params = params(before, after, evidence)?;
+    let written = params.iter().zip(0u32..).filter(|(param, _)| writes(before, param.before));
     let mut terms = Terms::default();
+    terms.unsure = written.map(|(_, number)| number).collect();
     let mut first = Machine::new(&mut terms);
     give(&mut first, before, &params, Side::Before)?;
-    if first.run(before).is_err() {
-        // It may read what it has not written: its caller gives that, too.
-        for param in &mut params {
-            param.is_given = true;
-        }
-        terms = Terms::default();
-        first = Machine::new(&mut terms);
-        give(&mut first, before, &params, Side::Before)?;
-        first.run(before)?;
-    }
+    first.run(before)?;
     let (steps, failures) = (first.steps, sorted(std::mem::take(&mut first.failures)));
+    let finds = Finds::new(std::mem::take(&mut first.finds), first.terms);
     let mut expected = Vec::new();
     taken(&mut first, &params, Side::Before, |value, _| expected.push(value))?;
     let mut second = Machine::new(&mut terms);
@@ -119,6 +114,9 @@ fn compared(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<
     second.run(after)?;
     if failures != sorted(std::mem::take(&mut second.failures)) {
         return Err("the programs assert different things of what memory holds".into());
+    }
+    if !second.finds.iter().all(|find| finds.cover(find)) {
+        return Err("a parameter that the program before writes first may hold nothing, and is read".into());
     }
     let (mut rest, mut different) = (expected.iter(), None);
     taken(&mut second, &params, Side::After, |value, name| {
@@ -131,6 +129,35 @@ fn compared(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<
         None => everywhere(expected.len() as u64),
     };
     Ok((verdict, Method::Execution(terms.len())))
+}
+
+/// What the program before reads of what its parameters held at the call, although it writes them: the caller has to give them
+/// values then, and else need not.
+struct Finds {
+    /// The conditions of reads of such a value.
+    sure: HashSet<Vec<Id>>,
+    /// The conditions of reads of what may be such a value, by what is read.
+    possible: HashMap<Id, Vec<Vec<Id>>>,
+}
+
+impl Finds {
+    fn new(finds: HashSet<Find>, terms: &Terms) -> Self {
+        let mut all = Self { sure: HashSet::new(), possible: HashMap::new() };
+        for Find { conds, value } in finds {
+            if matches!(terms.node(value), Node::Input(..)) {
+                all.sure.insert(conds);
+            } else {
+                all.possible.entry(value).or_default().push(conds);
+            }
+        }
+        all
+    }
+
+    /// Whether some read of these takes place, and reads what the call gave, wherever this one does.
+    fn cover(&self, find: &Find) -> bool {
+        let holds = |conds: &Vec<Id>| conds.iter().all(|cond| find.conds.binary_search(cond).is_ok());
+        self.sure.iter().any(holds) || self.possible.get(&find.value).is_some_and(|all| all.iter().any(holds))
+    }
 }
 
 fn sorted(mut ids: Vec<Id>) -> Vec<Id> {
@@ -162,7 +189,7 @@ fn params<'a>(func: &'a PrimFunc, after: &'a PrimFunc, evidence: &'a Evidence) -
         if shared(before, &pairs[..place]) {
             return Err(format!("`{before}` shares its memory with another parameter"));
         }
-        Ok(Param { before, after, claim, is_given: !writes(func, before) })
+        Ok(Param { before, after, claim })
     };
     pairs.iter().enumerate().map(param).collect()
 }
@@ -188,7 +215,7 @@ fn give(machine: &mut Machine<'_>, func: &PrimFunc, params: &[Param<'_>], side: 
             if !given.insert(machine::position(buffer, &index)?) {
                 return Err(format!("elements of `{buffer}` share their place"));
             }
-            for lane in (0..lanes).filter(|_| param.is_given) {
+            for lane in 0..lanes {
                 let input = machine.terms.add(Node::Input(number, element * u64::from(lanes) + u64::from(lane)))?;
                 *machine.cell(buffer, &index, lane)? = input;
             }

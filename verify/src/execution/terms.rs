@@ -10,7 +10,7 @@
 //! `x + 0.0` is not `x`, which may be -0.0. Choices are ordered by their conditions, so that nested choices between the same
 //! values are one term, whichever condition was asked first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tilewright_ir::scalar::{cast, wrap_int};
@@ -59,6 +59,10 @@ pub(super) struct Terms {
     known: HashMap<Rc<Node>, Id>,
     /// Whether a term may be what was never written.
     undefined: Vec<bool>,
+    /// Whether a term may be what a parameter held at the call that need not hold anything.
+    found: Vec<bool>,
+    /// The numbers of those parameters.
+    pub(super) unsure: HashSet<u32>,
     /// Products in all polynomials so far.
     n_products: usize,
     /// Choices that were made so far.
@@ -84,6 +88,11 @@ impl Terms {
         self.undefined[id as usize]
     }
 
+    /// Whether a term may be what a parameter held at the call that need not hold anything.
+    pub(super) fn is_found(&self, id: Id) -> bool {
+        self.found[id as usize]
+    }
+
     pub(super) fn add(&mut self, node: Node) -> Made {
         if let Some(known) = self.known.get(&node) {
             return Ok(*known);
@@ -99,6 +108,11 @@ impl Terms {
             Node::Choose(_, a, b) => self.is_undefined(*a) || self.is_undefined(*b),
             Node::Int(..) | Node::Float(..) | Node::Input(..) | Node::Sum(..) => false,
             Node::Binary(..) | Node::Unary(..) | Node::Call(..) | Node::Cast(..) => false,
+        });
+        self.found.push(match &node {
+            Node::Input(param, _) => self.unsure.contains(param),
+            Node::Choose(_, a, b) => self.is_found(*a) || self.is_found(*b),
+            _ => false,
         });
         let node = Rc::new(node);
         self.nodes.push(Rc::clone(&node));

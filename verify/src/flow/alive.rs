@@ -30,12 +30,13 @@ impl Flowing<'_> {
             reads
                 .iter()
                 .zip(claims)
-                .map(|(read, claimed)| self.read(half, store, read, claimed).unwrap_or_else(unsupported)),
+                .map(|(read, claimed)| self.read(half, place, read, claimed).unwrap_or_else(unsupported)),
         )
     }
 
     /// The sources of one value.
-    fn read(&self, half: &Half, store: &Statement, read: &Read, claimed: &[Instance]) -> Result<Decision, String> {
+    fn read(&self, half: &Half, place: usize, read: &Read, claimed: &[Instance]) -> Result<Decision, String> {
+        let store = half.statement(place)?;
         let Expr::Load { buffer, indices } = &read.load else { return Err("a load is no load".into()) };
         let mut path = store.path.clone();
         for (cond, holds) in read.unmet(&[]) {
@@ -47,7 +48,7 @@ impl Flowing<'_> {
             pieces.truncate(1);
         }
         let decisions = pieces.into_iter().map(|(path, piece)| match piece.store {
-            None => self.as_found(half, &reader, &path),
+            None => Ok(all_of([self.as_found(half, &reader, &path)?, self.is_given(half, place, &path)?])),
             Some(writer) => self.written(half, &reader, &path, (half.statement(writer)?, &piece.at)),
         });
         Ok(all_of(decisions.collect::<Result<Vec<_>, String>>()?))
@@ -63,6 +64,28 @@ impl Flowing<'_> {
         }
         let nothing = |_: &Statement, _: &[Expr]| Expr::bool(false);
         Ok(all_of(self.others(half, reader, path, &nothing)))
+    }
+
+    /// Where an instance after reads what the call gave, an instance before does, too: a caller gives no value to a parameter that the
+    /// program before never reads before it writes it. What is read in the end may hold nothing.
+    fn is_given(&self, half: &Half, place: usize, path: &Path) -> Result<Decision, String> {
+        let is_free = std::ptr::eq(half, &self.before) || place >= half.observed.n_stores;
+        if is_free || sabotage::on("flow-takes-parameters-for-given") {
+            return Ok(all_of([]));
+        }
+        let reader = half.statement(place)?;
+        let claimed = self.origins[place].given.as_ref().and_then(|one| Some((one.store?, &one.at)));
+        let Some((store, at)) = claimed.filter(|(store, _)| *store < self.before.observed.n_stores) else {
+            return Err(format!("`{}` reads a parameter that may hold nothing", reader.subject));
+        };
+        let old = self.before.statement(store)?;
+        let theirs = old.loops();
+        let at = values(&theirs, at, &reader.loops(), path)?;
+        let there: Vec<Expr> = theirs.iter().map(|var| at.apply(&Expr::from(var))).collect();
+        let found = self.before.observed.finds(old, &self.before.sources[store]);
+        let parts = domain(old, &at).into_iter().chain([at.apply(&found)]);
+        let parts = parts.map(|part| holds(self.judge, path, &part));
+        Ok(all_of([fit(path, &there, self.base)].into_iter().chain(parts)))
     }
 
     /// An instance wrote the element before it is read, and whatever else wrote it before ran before that instance.

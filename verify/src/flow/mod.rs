@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! alive       the claimed instance runs before the read and writes the element that is read, in the same allocation; every other
-//!             instance that writes this element before the read runs before the claimed one
+//!             instance that writes this element before the read runs before the claimed one; and where an instance after reads what
+//!             a parameter held at the call, some instance before does, too: a parameter that is written first may hold nothing
 //! iteration   forward leads into the loops and conditions before
 //! simulation  the value of an instance after is that of the instance before, if each value that is read is replaced by the name
 //!             of the instance that wrote it; an instance that has no counterpart is replaced by its own value

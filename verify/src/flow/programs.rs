@@ -1,11 +1,11 @@
 //! Two programs that are compared by the values that they leave: each with a read of every element of every parameter in the end.
 
-use tilewright_ir::{Buffer, Evidence, Expr, PrimFunc, Var};
+use tilewright_ir::{Buffer, Evidence, Expr, PrimFunc, Sources, UnaryOp, Var};
 
 use crate::claims::Relation;
 use crate::lockstep::{Read, loads};
 use crate::path::{Path, Step};
-use crate::reorder::{Program, Statement, program};
+use crate::reorder::{Program, Statement, all, any, is_partial, program};
 
 /// A program, and the reads behind its stores.
 #[derive(Clone, Debug)]
@@ -43,6 +43,22 @@ impl Observed {
         found
     }
 
+    /// The condition that an instance of a store reads what memory held at the call, if its values come from these sources. Conditions
+    /// that may have no value count as false.
+    pub fn finds(&self, statement: &Statement, sources: &Sources) -> Expr {
+        let reads = self.reads_where(statement);
+        any(reads.iter().zip(sources).filter_map(|(read, pieces)| {
+            let first = pieces.iter().position(|piece| piece.store.is_none())?;
+            let earlier = pieces[..first].iter().flat_map(|piece| &piece.when).map(|when| (when, false));
+            let choices = read.unmet(&[]).map(|(cond, holds)| (cond, *holds)).chain(earlier);
+            let conditions: Vec<Expr> = choices
+                .map(|(cond, holds)| if holds { cond.clone() } else { Expr::unary(UnaryOp::Not, cond.clone()) })
+                .chain(pieces[first].when.clone())
+                .collect();
+            (!conditions.iter().any(is_partial)).then(|| all(conditions))
+        }))
+    }
+
     /// A load is of memory that holds something, and no memory that changes decides which element it is.
     fn can_be_read(&self, load: &Expr) -> Result<(), String> {
         let Expr::Load { buffer, indices } = load else { return Ok(()) };
@@ -59,6 +75,21 @@ impl Observed {
     fn written_in(&self, expr: &Expr) -> Option<Expr> {
         let reads = |read: &Read| matches!(&read.load, Expr::Load { buffer, .. } if self.writes(buffer));
         loads(std::slice::from_ref(expr)).into_iter().find(reads).map(|read| read.load)
+    }
+
+    /// Takes a parameter for one that is written.
+    fn may_change(&mut self, func: &PrimFunc, buffer: &Buffer) -> Result<(), String> {
+        seen_once(func, buffer)?;
+        self.written.push(buffer.clone());
+        for statement in &self.program.statements {
+            let steps = statement.path.steps.iter().flat_map(Step::exprs);
+            if let Some(load) = steps.chain(&statement.indices).find_map(|expr| self.written_in(expr)) {
+                return Err(format!(
+                    "`{load}` is written by one of the programs, and decides what runs or is accessed"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The number of loops around the allocation of a buffer.
@@ -87,6 +118,14 @@ pub fn programs(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Res
     }
     let (mut first, mut second) = (first, second);
     for (old, new) in old.iter().zip(&new) {
+        // A parameter that one program writes may hold nothing when the other one reads it.
+        match (first.writes(old), second.writes(new)) {
+            (true, false) => second.may_change(after, new)?,
+            (false, true) => first.may_change(before, old)?,
+            _ => {}
+        }
+    }
+    for (old, new) in old.iter().zip(&new) {
         if !relation.relates(old, new) || old.dtype != new.dtype || !old.dtype.is_scalar() {
             return Err(format!("nothing is claimed of how `{old}` became `{new}`"));
         }
@@ -110,9 +149,7 @@ fn stores(func: &PrimFunc) -> Result<Observed, String> {
     let mut written: Vec<Buffer> = Vec::new();
     for statement in &program.statements {
         let buffer = &statement.buffer;
-        if buffer.strides.is_some() || func.buffers().iter().any(|other| other.aliases(buffer) && other != buffer) {
-            return Err(format!("the memory of `{buffer}` is written, and seen in more than one way"));
-        }
+        seen_once(func, buffer)?;
         if !statement.value.dtype().is_scalar() || statement.indices.iter().any(|index| !index.dtype().is_scalar()) {
             return Err(format!("`{}` stores a vector", statement.subject));
         }
@@ -131,6 +168,14 @@ fn stores(func: &PrimFunc) -> Result<Observed, String> {
         }
     }
     Ok(found)
+}
+
+/// No other buffer shows the memory of this one, and each element is there once.
+fn seen_once(func: &PrimFunc, buffer: &Buffer) -> Result<(), String> {
+    if buffer.strides.is_some() || func.buffers().iter().any(|other| other.aliases(buffer) && other != buffer) {
+        return Err(format!("the memory of `{buffer}` is written, and seen in more than one way"));
+    }
+    Ok(())
 }
 
 /// Adds the read of each element of a parameter behind everything else. The indices are those of the buffer before.

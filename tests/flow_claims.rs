@@ -1,0 +1,204 @@
+//! No claim about where values come from proves a program that computes something else.
+//!
+//! For each pair of `tests/equivalence` that such a claim proves, the broken twins are judged with the claim found for them, with the
+//! claim of the right program, and with random changes of both: another iteration, another store, other conditions, cases left out or
+//! exchanged, values looked through.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+#[path = "equivalence/pairs.rs"]
+mod pairs;
+
+use std::time::Duration;
+
+use pairs::{Case, Kind, Variant, cases, is_proved, open, read};
+use rayon::prelude::*;
+use tilewright::harness::inputs::Numbers;
+use tilewright::pipeline::pair;
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{Comparison, Evidence, Expr, Flow, Instance, PrimFunc, UnaryOp, Var};
+use tilewright_verify::flow::programs;
+use tilewright_verify::{Config, Judge, Report};
+
+/// Changed claims about each twin and each claim.
+const BENT: u64 = 12;
+
+/// A judge that gives up early: bent claims ask hard questions for nothing.
+fn judge() -> Judge {
+    let config = Config { timeout: Duration::from_millis(200), rlimit: 200_000, threads: 1, ..Config::default() };
+    Judge::new(config, tilewright_search::strategies()).unwrap()
+}
+
+/// The verdicts on a program under a claim, with those about the program by itself.
+fn judged(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, judge: &Judge) -> Vec<Report> {
+    let mut reports = judge.check_pass(before, after, evidence);
+    reports.extend(judge.check_program(after));
+    reports
+}
+
+/// The claim of some evidence.
+fn flow(evidence: &Evidence) -> &Flow {
+    let Comparison::Values(flow) = &evidence.comparison else { panic!("no claim about values") };
+    flow
+}
+
+/// The loops around each store of the program after.
+fn loops(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Vec<Vec<Var>>> {
+    let [_, after] = programs(before, after, evidence).ok()?;
+    Some(after.program.statements[..after.n_stores].iter().map(|statement| statement.loops()).collect())
+}
+
+/// All instances of a claim.
+fn instances(flow: &mut Flow) -> Vec<&mut Instance> {
+    let Flow { before, after, stores, .. } = flow;
+    let sources = before.iter_mut().chain(after).flatten().flatten();
+    sources.chain(stores.iter_mut().flat_map(|origin| &mut origin.instances)).collect()
+}
+
+/// The lists of cases of a claim.
+fn lists(flow: &mut Flow) -> Vec<&mut Vec<Instance>> {
+    let Flow { before, after, stores, .. } = flow;
+    before.iter_mut().chain(after).flatten().chain(stores.iter_mut().map(|origin| &mut origin.instances)).collect()
+}
+
+/// A claim about one program after, said of another one with the same stores in the same loops; `None` if it has others.
+fn moved(claim: &Flow, [from, to]: [&[Vec<Var>]; 2], index: &[Var]) -> Option<Flow> {
+    let same = from.len() == to.len() && from.iter().zip(to).all(|(from, to)| from.len() == to.len());
+    if !same || claim.index.len() != index.len() {
+        return None;
+    }
+    let vars = from.iter().zip(to).flat_map(|(from, to)| from.iter().zip(to));
+    let vars = vars.chain(claim.index.iter().zip(index)).map(|(from, to)| (from, Expr::from(to)));
+    let (old, new): (Vec<&Var>, Vec<Expr>) = vars.unzip();
+    let names = Substitution::new(old, new);
+    let mut claim = claim.clone();
+    for instance in instances(&mut claim) {
+        instance.when = instance.when.as_ref().map(|when| names.apply(when));
+        instance.at.iter_mut().for_each(|value| *value = names.apply(value));
+    }
+    claim.index = index.to_vec();
+    Some(claim)
+}
+
+/// A number below `n`.
+fn below(numbers: &mut Numbers, n: usize) -> usize {
+    usize::try_from(numbers.next() % u64::try_from(n.max(1)).unwrap()).unwrap()
+}
+
+/// A claim with one to three random changes.
+fn bent(claim: &Flow, numbers: &mut Numbers) -> Flow {
+    let mut claim = claim.clone();
+    for _ in 0..=below(numbers, 3) {
+        bend(&mut claim, numbers);
+    }
+    claim
+}
+
+/// Changes one part of a claim.
+fn bend(claim: &mut Flow, numbers: &mut Numbers) {
+    let stores = claim.before.len().max(claim.after.len());
+    let kind = below(numbers, 8);
+    match kind {
+        0..=3 => {
+            let mut all = instances(claim);
+            let count = all.len();
+            let Some(one) = all.get_mut(below(numbers, count)) else { return };
+            match kind {
+                0 => {
+                    let axis = below(numbers, one.at.len());
+                    let by = Expr::int([-1, 1][below(numbers, 2)]);
+                    if let Some(value) = one.at.get_mut(axis).filter(|value| value.dtype() == by.dtype()) {
+                        *value = value.clone() + by;
+                    }
+                }
+                1 => one.store = Some(below(numbers, stores)),
+                2 => one.store = None,
+                _ => one.when = one.when.take().map(|when| Expr::unary(UnaryOp::Not, when)),
+            }
+        }
+        4..=6 => {
+            let mut all = lists(claim);
+            let count = all.len();
+            let Some(list) = all.get_mut(below(numbers, count)) else { return };
+            let len = list.len();
+            if len == 0 {
+                return;
+            }
+            let at = below(numbers, len);
+            match kind {
+                4 => drop(list.remove(at)),
+                5 => {
+                    // The last case is the one without a condition.
+                    let when = list[at].when.take();
+                    list.swap(0, at);
+                    list[0].when = when;
+                }
+                _ => {
+                    list.truncate(at + 1);
+                    list[at].when = None;
+                }
+            }
+        }
+        _ => {
+            let count = claim.stores.len();
+            let Some(origin) = claim.stores.get_mut(below(numbers, count)) else { return };
+            let opened = [&mut origin.opened_before, &mut origin.opened_after];
+            opened.into_iter().for_each(|list| list.push(below(numbers, stores)));
+        }
+    }
+}
+
+/// How many claims were tried, and which proved something false.
+#[derive(Default)]
+struct Tried {
+    claims: usize,
+    false_proofs: Vec<String>,
+}
+
+/// Tries claims on the twins of a program.
+fn attack(case: &Case, variant: &Variant, number: u64, judge: &Judge) -> Option<Tried> {
+    let before = read(&case.before);
+    let right = read(&variant.after());
+    let (right, evidence) = pair::value_claim(&before, &right)?;
+    if !is_proved(&judged(&before, &right, &evidence, judge)) {
+        return None;
+    }
+    let mut tried = Tried::default();
+    let mut numbers = Numbers::new(7, number);
+    for (name, twin) in variant.twins() {
+        let Some((wrong, own)) = pair::value_claim(&before, &read(&twin)) else { continue };
+        let of_right = loops(&before, &right, &evidence).zip(loops(&before, &wrong, &own));
+        let taken = of_right.and_then(|(from, to)| moved(flow(&evidence), [&from, &to], &flow(&own).index));
+        for claim in [Some(flow(&own).clone()), taken].into_iter().flatten() {
+            for bending in 0..=BENT {
+                let claim = if bending == 0 { claim.clone() } else { bent(&claim, &mut numbers) };
+                let evidence = Evidence { comparison: Comparison::Values(claim), ..own.clone() };
+                let reports = judged(&before, &wrong, &evidence, judge);
+                tried.claims += 1;
+                if open(&reports).is_empty() {
+                    tried.false_proofs.push(format!("{name} is proved by {:?}", evidence.comparison));
+                }
+            }
+        }
+    }
+    Some(tried)
+}
+
+#[test]
+fn no_claim_proves_a_program_that_computes_something_else() {
+    let cases: Vec<Case> = ["loops", "values", "storage", "structural"].into_iter().flat_map(cases).collect();
+    let proved = |variant: &&Variant| variant.kind == Kind::After && variant.maps.is_empty();
+    let variants =
+        cases.iter().flat_map(|case| case.variants.iter().filter(proved).map(move |variant| (case, variant)));
+    let judge = judge();
+    let tried: Vec<Tried> = variants
+        .zip(0..)
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .filter_map(|((case, variant), number)| attack(case, variant, number, &judge))
+        .collect();
+    let false_proofs: Vec<&str> = tried.iter().flat_map(|one| &one.false_proofs).map(String::as_str).collect();
+    assert!(false_proofs.is_empty(), "{}", false_proofs.join("\n"));
+    let claims: usize = tried.iter().map(|one| one.claims).sum();
+    assert!(tried.len() > 40 && claims > 2000, "{} pairs, {claims} claims", tried.len());
+}
