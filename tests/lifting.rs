@@ -14,7 +14,7 @@ use pairs::{Case, cases, is_proved, program, read};
 use tilewright::pipeline::pair;
 use tilewright_ir::{BinaryOp, Comparison, Definition, Evidence, Expr, Lifting, PrimFunc, ReduceOp, StageBody};
 use tilewright_verify::definitions::with_kept;
-use tilewright_verify::{Config, Judge};
+use tilewright_verify::{Config, Judge, Side};
 
 /// The claim that proves a pair, with the function after in terms of the one before.
 fn claimed(before: &PrimFunc, after: &PrimFunc) -> (PrimFunc, Evidence, Lifting) {
@@ -220,6 +220,6 @@ fn floats_in_another_order_need_the_premise() {
 fn what_is_no_reduction_is_not_lifted() {
     let prefix = "C[0] = A[0]\nfor i in range(1, n):\n    C[i] = C[i - 1] * A[i] + C[i - 1]";
     let func = read(&program("a: (n,), c: (n,)", prefix));
-    let why = tilewright_compiler::lift::lift(&func, &[func.buffer_map[1].1.clone()]).unwrap_err();
+    let why = tilewright_compiler::lift::lift(&func, &[func.buffer_map[1].1.clone()], Side::Before).unwrap_err();
     assert!(why.contains("more than once") || why.contains("recurrence"), "{why}");
 }

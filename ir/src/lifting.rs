@@ -33,7 +33,8 @@ pub struct Lifted {
     pub definition: Definition,
     /// For parameters that the program writes, the inputs of the definition that stand for what the call found in them.
     pub kept: Vec<Kept>,
-    /// The values of the program are those of the definition's nests, run one after the other.
+    /// The values of the program before are those of the definition's nests, run one after the other; those of the nests of the
+    /// definition after are those of the program after.
     pub flow: Flow,
 }
 

@@ -204,7 +204,9 @@ mod tests {
     fn a_definition_that_is_not_what_a_program_computes_differs_in_a_run() {
         let texts = (0..99).map(case).find(|case| case.operator == crate::reductions::Operator::Sum).unwrap().texts();
         let func = read(&texts[0]).unwrap();
-        let lifted = tilewright_compiler::lift::lift(&func, &[func.buffer_map[1].1.clone()]).unwrap();
+        let lifted =
+            tilewright_compiler::lift::lift(&func, &[func.buffer_map[1].1.clone()], tilewright_verify::Side::Before)
+                .unwrap();
         let other = Lifted { definition: bent(&lifted.definition, Bend::Source).unwrap(), ..lifted.clone() };
         assert!(observe(&func, &nests(&func, &lifted).unwrap(), 7).difference.is_none());
         assert!(observe(&func, &nests(&func, &other).unwrap(), 7).difference.is_some());

@@ -16,6 +16,7 @@ mod definition;
 mod matching;
 
 use tilewright_ir::{Buffer, Evidence, Lifted, Lifting, PrimFunc};
+use tilewright_verify::Side;
 use tilewright_verify::definitions::program_of;
 use tilewright_verify::flow::programs;
 
@@ -23,16 +24,18 @@ use crate::flow;
 
 pub use matching::find as matching_of;
 
-/// What a program computes, as a definition; the parameters in `outputs` are computed, even if the program leaves them as they are.
+/// What the program of a side computes, as a definition; the parameters in `outputs` are computed, even if the program leaves them as
+/// they are.
 ///
 /// # Errors
 /// Why the program is not lifted: it is not of the kind that the judge takes, or values depend on each other otherwise than by a
 /// reduction.
-pub fn lift(func: &PrimFunc, outputs: &[Buffer]) -> Result<Lifted, String> {
+pub fn lift(func: &PrimFunc, outputs: &[Buffer], side: Side) -> Result<Lifted, String> {
     let [observed, _] = programs(func, func, &Evidence::default())?;
     let (definition, kept) = definition::lift(func, &observed, outputs)?;
     let nests = program_of(func, &observed.program.asserted, &definition, &kept)?;
-    let flow = flow::find(func, &nests, &Evidence::default()).ok_or("the values of the program cannot be followed")?;
+    let (first, second) = if side == Side::Before { (func, &nests) } else { (&nests, func) };
+    let flow = flow::find(first, second, &Evidence::default()).ok_or("the values of the program cannot be followed")?;
     Ok(Lifted { definition, kept, flow })
 }
 
@@ -44,10 +47,11 @@ pub fn lift(func: &PrimFunc, outputs: &[Buffer]) -> Result<Lifted, String> {
 pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, reassociate: bool) -> Result<Lifting, String> {
     let pairs = outputs(before, after, evidence)?;
     let (old, new): (Vec<Buffer>, Vec<Buffer>) = pairs.iter().cloned().unzip();
-    let lifted = |which: &str, func, outputs: &[Buffer]| {
-        lift(func, outputs).map_err(|why| format!("the program {which} is not lifted: {why}"))
+    let lifted = |side: Side, func, outputs: &[Buffer]| {
+        let which = if side == Side::Before { "before" } else { "after" };
+        lift(func, outputs, side).map_err(|why| format!("the program {which} is not lifted: {why}"))
     };
-    let (first, second) = (lifted("before", before, &old)?, lifted("after", after, &new)?);
+    let (first, second) = (lifted(Side::Before, before, &old)?, lifted(Side::After, after, &new)?);
     let definitions = [&first.definition, &second.definition];
     let all = tilewright_verify::definitions::with_kept(evidence, [&first.kept, &second.kept]);
     let mut matching = matching::find(before, definitions, &all, &pairs)?;

@@ -6,7 +6,8 @@
 //!         for i, ki: C[i] += t[i, ki]            C[i] = C.old[i] + sum over ki of t[i, ki]
 //! ```
 //!
-//! 1. Each program has the values of the nests of its definition ([`program_of`]), as [`crate::flow`] decides.
+//! 1. The program before has the values of the nests of its definition ([`program_of`]), and the nests of the definition after have those
+//!    of the program after, as [`crate::flow`] decides. Both programs assert the same, and read the same parameters first.
 //! 2. An element is combined of *summands* ([`summands`]): values, each for some iterations of the reduced axes. Two elements are
 //!    equal if the iterations of the summands after are those of the summands before, each of them once, with the same values:
 //!
@@ -57,6 +58,12 @@ impl Judge {
             .iter()
             .map(|goal| Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, goal)))
             .collect();
+        reports.push(Self::report(Obligation::Simulation, "both programs accept the same calls", || {
+            match differ((before, after), evidence, claim) {
+                Some(reason) => unsupported(reason),
+                None => (inspected(), Method::Inspection("assertions, and parameters that are read first")),
+            }
+        }));
         reports.extend(self.check_lifted(Side::Before, before, &claim.before));
         reports.extend(self.check_lifted(Side::After, after, &claim.after));
         let all = with_kept(evidence, [&claim.before.kept, &claim.after.kept]);
@@ -65,7 +72,8 @@ impl Judge {
         reports
     }
 
-    /// Decides whether a program computes a definition: it has the values of the definition's nests.
+    /// Decides whether a program computes a definition: it has the values of the definition's nests. What comes later, the nests of
+    /// the program before, and the program after, does not trap where the other does not.
     fn check_lifted(&self, side: Side, func: &PrimFunc, lifted: &Lifted) -> Vec<Report> {
         let nests =
             program(func).and_then(|program| program_of(func, &program.asserted, &lifted.definition, &lifted.kept));
@@ -74,7 +82,10 @@ impl Judge {
             Err(reason) => return stuck("the definition", reason),
         };
         let evidence = Evidence { comparison: Comparison::Values(lifted.flow.clone()), ..Evidence::default() };
-        let mut reports = self.check_pass(func, &nests, &evidence);
+        let mut reports = match side {
+            Side::Before => self.check_pass(func, &nests, &evidence),
+            Side::After => self.check_pass(&nests, func, &evidence),
+        };
         for report in &mut reports {
             // The nests are in no text.
             report.place = report.place.map(|place| Place { side, ..place });
@@ -140,6 +151,22 @@ impl Judge {
             Err(reason) => stuck("summands", reason),
         }
     }
+}
+
+/// What one of the programs asks of its caller, and the other does not: a condition, or a value in a parameter that it reads first.
+fn differ((before, after): (&PrimFunc, &PrimFunc), evidence: &Evidence, claim: &Lifting) -> Option<String> {
+    let (first, second) = match (program(before), program(after)) {
+        (Ok(first), Ok(second)) => (first.asserted, second.asserted),
+        (Err(reason), _) | (_, Err(reason)) => return Some(reason),
+    };
+    let are_among = |some: &[Expr], all: &[Expr]| some.iter().all(|cond| all.contains(cond));
+    if !are_among(&first, &second) || !are_among(&second, &first) {
+        return Some("the programs assert different things".into());
+    }
+    let relation = Relation::new(evidence);
+    let is_given = |new: &&Kept| !claim.before.kept.iter().any(|old| relation.relates(&old.param, &new.param));
+    let new = claim.after.kept.iter().find(is_given)?;
+    Some(format!("`{}` is read first after, and may hold nothing before", new.param))
 }
 
 fn stuck(subject: &str, reason: String) -> Vec<Report> {
