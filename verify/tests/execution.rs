@@ -64,10 +64,12 @@ fn a_parameter_that_the_program_before_never_reads_unwritten_holds_nothing_at_th
     let summed = "for i in range(3):\n    B[i] = 0\n    B[i] = B[i] + A[i]";
     assert!(is_proved(&pair(summed, &summed.replace("B[i] + A[i]", "A[i]"))));
     assert!(!is_proved(&pair(summed, &summed.replace("B[i] = 0", "B[i] = 0 * B[i]"))));
-    // Where the program before reads the parameter, the caller gives it.
+    // Where the program before reads the parameter, the caller gives it; and only there.
     let sum = |body: &str| body.replace("A[i] * 2", "B[i] + A[i]");
-    assert!(is_proved(&pair(&sum(before), &sum(after))));
-    assert!(!is_proved(&pair(&sum(before), &sum(after).replace("i], B[i])", "i], A[i])"))));
+    assert!(is_proved(&pair(&sum(after), &sum(before))));
+    assert!(!is_proved(&pair(&sum(before), &sum(after))));
+    assert!(!is_proved(&pair(&sum(after), &sum(before).replace("A[i] > 0", "A[i] >= 0"))));
+    assert!(!is_proved(&pair(&sum(after).replace("i], B[i])", "i], A[i])"), &sum(before))));
 }
 
 #[test]

@@ -25,15 +25,6 @@ struct Memory {
     of: Buffer,
 }
 
-/// A read of what a parameter held at the call that need not hold anything, or may be that.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Find {
-    /// The conditions on values under which it takes place.
-    pub(super) conds: Vec<Id>,
-    /// What is read.
-    pub(super) value: Id,
-}
-
 /// A run.
 pub(super) struct Machine<'t> {
     pub(super) terms: &'t mut Terms,
@@ -43,7 +34,8 @@ pub(super) struct Machine<'t> {
     conds: Vec<Id>,
     /// When an assertion fails.
     pub(super) failures: Vec<Id>,
-    pub(super) finds: HashSet<Find>,
+    /// Under which conditions on values something is read that a parameter held at the call, and need not have held.
+    pub(super) finds: HashSet<Vec<Id>>,
     pub(super) steps: u64,
 }
 
@@ -319,14 +311,31 @@ impl<'t> Machine<'t> {
                 if self.terms.is_undefined(value) {
                     return Err(format!("`{expr}` may never have been written"));
                 }
-                if self.terms.is_found(value) {
-                    let mut conds = self.conds.clone();
-                    conds.sort_unstable();
-                    self.finds.insert(Find { conds, value });
-                }
+                self.find(value)?;
                 Ok(value)
             }
         }
+    }
+
+    /// Notes when a value that is read is what a parameter held at the call.
+    fn find(&mut self, value: Id) -> Result<(), String> {
+        let mut rest = vec![(value, self.conds.clone())];
+        while let Some((value, mut conds)) = rest.pop() {
+            if !self.terms.is_found(value) {
+                continue;
+            }
+            self.step(1 + conds.len() as u64)?;
+            if let Node::Choose(cond, a, b) = *self.terms.node(value) {
+                let not = self.terms.unary(UnaryOp::Not, ScalarType::Bool, cond)?;
+                let where_it = |cond| conds.iter().copied().chain([cond]).collect();
+                rest.extend([(a, where_it(cond)), (b, where_it(not))]);
+            } else {
+                conds.sort_unstable();
+                conds.dedup();
+                self.finds.insert(conds);
+            }
+        }
+        Ok(())
     }
 
     /// A lane of an operand that is evaluated where a condition holds.

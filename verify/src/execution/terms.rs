@@ -309,6 +309,11 @@ impl Terms {
         self.depth += 1;
         let made = match *self.node(cond) {
             Node::Unary(UnaryOp::Not, _, inner) => self.choose(inner, b, a),
+            // `x <= y` is the opposite of `y < x`, by which choices are made.
+            Node::Binary(BinaryOp::Le, of, x, y) if !of.is_float() => {
+                let opposite = self.add(Node::Binary(BinaryOp::Lt, of, y, x))?;
+                self.choose(opposite, b, a)
+            }
             Node::Binary(BinaryOp::And, _, one, two) => {
                 let then = self.choose(two, a, b)?;
                 self.choose(one, then, b)
@@ -347,6 +352,10 @@ impl Terms {
     pub(super) fn under(&self, id: Id, cond: Id) -> Id {
         match *self.node(cond) {
             Node::Unary(UnaryOp::Not, _, inner) => self.where_it(id, inner, false),
+            Node::Binary(BinaryOp::Le, of, x, y) if !of.is_float() => {
+                let opposite = self.known.get(&Node::Binary(BinaryOp::Lt, of, y, x));
+                opposite.map_or(id, |cond| self.where_it(id, *cond, false))
+            }
             _ => self.where_it(id, cond, true),
         }
     }
