@@ -5,6 +5,7 @@ mod flatten_buffer;
 mod lanes;
 mod lower_texture;
 mod remap;
+mod schedule;
 mod simplify;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
 pub use apply_buffer_transforms::apply_buffer_transforms;
 pub use flatten_buffer::flatten_buffer;
 pub use lower_texture::lower_texture;
+pub use schedule::{split, unroll};
 pub use simplify::simplify;
 pub use tile_layout::tile_layout;
 pub use vectorize::vectorize;
@@ -32,6 +34,8 @@ pub struct Rewritten {
     pub func: PrimFunc,
     /// The claim about the change.
     pub evidence: Evidence,
+    /// Warnings about what was asked for and not done.
+    pub notes: Vec<Diagnostic>,
 }
 
 /// Adds the request in a text, such as `A:{1,0:T(8,128)}`, to the attributes of a function.
@@ -59,6 +63,20 @@ fn always(_: &PrimFunc) -> bool {
 
 /// Every pass, by name, in the order of the pipeline.
 pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "split",
+        summary: "split a loop in two: split=i:4",
+        run: split,
+        wanted: |func| schedule::is_next(func, "split"),
+        request: Some(|func, text| schedule::request(func, "split", text)),
+    },
+    Pass {
+        name: "unroll",
+        summary: "write out the iterations of a loop: unroll=i",
+        run: unroll,
+        wanted: |func| schedule::is_next(func, "unroll"),
+        request: Some(|func, text| schedule::request(func, "unroll", text)),
+    },
     Pass {
         name: "apply_buffer_transforms",
         summary: "move buffers to the layouts that layout_transform_map asks for",

@@ -29,7 +29,7 @@ const LANES: [u16; 5] = [2, 3, 4, 8, 16];
 pub fn vectorize(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let Ok(body) = Vectorize { ranges: symbol_ranges(func) }.stmt(&func.body);
     let evidence = Evidence { pass: "vectorize".to_owned(), ..Evidence::default() };
-    Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence })
+    Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence, notes: Vec::new() })
 }
 
 /// Returns whether a function has a loop marked `vectorized`.

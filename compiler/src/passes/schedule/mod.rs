@@ -1,0 +1,91 @@
+//! The primitives of a schedule: passes that restructure loops and move storage, each applied where a step asks for it.
+//!
+//! ```text
+//! T.func_attr({"schedule": ["split=i:4", "unroll=i_inner"]})      the attribute of a function
+//! tilewright opt -p split=i:4,unroll=i_inner FILE                 the same from the command line
+//! ```
+//!
+//! | step | effect |
+//! |---|---|
+//! | `split=LOOP:FACTOR` | two loops for one, with a guard if the factor may not divide the extent |
+//! | `unroll=LOOP` | one copy of the body for each iteration |
+//! | `compute_at=BUFFER:LOOP` | the part of a buffer that an iteration reads is computed in that iteration |
+//! | `compute_inline=BUFFER` | each load of a buffer becomes the value that was stored there |
+//! | `double_buffer=BUFFER` | a buffer has two halves: one is filled for the next iteration while the other one is read |
+//!
+//! A loop is named by its variable; `C.i` is the loop `i` around the stores to `C`, where several loops have that name. Steps
+//! are applied in the order of the attribute, each to the result of the one before, and each is judged by itself: a step
+//! that changes the meaning is not proved. The evidence of a step is searched for, like that of a pair of programs from
+//! elsewhere: how the iterations were put into another order ([`crate::reorder`]), or where values are kept ([`crate::flow`]).
+
+mod buffers;
+mod copy;
+mod loops;
+mod split;
+mod unroll;
+
+use tilewright_ir::{Comparison, Diagnostic, Evidence, Label, PrimFunc, ScheduleStep, Stmt};
+
+pub use split::split;
+pub use unroll::unroll;
+
+use super::Rewritten;
+use crate::{flow, reorder};
+
+/// The names of the primitives.
+pub(super) const PRIMITIVES: [&str; 5] = ["split", "unroll", "compute_at", "compute_inline", "double_buffer"];
+
+/// Returns whether the next step of a function is one of a primitive.
+pub(super) fn is_next(func: &PrimFunc, primitive: &str) -> bool {
+    func.attrs.schedule.first().is_some_and(|step| step.primitive == primitive)
+}
+
+/// What a step makes of the body of a function.
+type Change<'c> = &'c dyn Fn(&PrimFunc, &str) -> Result<Stmt, Diagnostic>;
+
+/// Applies the first step of a primitive and removes it from the schedule. A function without such a step is not changed.
+fn applied(primitive: &'static str, func: &PrimFunc, change: Change<'_>) -> Result<Rewritten, Vec<Diagnostic>> {
+    let evidence = Evidence { pass: primitive.to_owned(), ..Evidence::default() };
+    let Some(at) = func.attrs.schedule.iter().position(|step| step.primitive == primitive) else {
+        return Ok(Rewritten { func: func.clone(), evidence, notes: Vec::new() });
+    };
+    let mut after = func.clone();
+    let step = after.attrs.schedule.remove(at);
+    after.body = change(func, &step.argument).map_err(|fault| vec![placed(fault, &step)])?;
+    let comparison = comparison(func, &after, &evidence);
+    Ok(Rewritten { func: after, evidence: Evidence { comparison, ..evidence }, notes: Vec::new() })
+}
+
+/// A fault that has no place is one of the step.
+fn placed(mut fault: Diagnostic, step: &ScheduleStep) -> Diagnostic {
+    if let (true, Some(span)) = (fault.labels.is_empty(), step.span) {
+        fault.labels.push(Label { span, message: String::new() });
+    }
+    fault
+}
+
+/// What is claimed of a step: how the iterations were put into another order if both programs have the same memory, and else where
+/// values are kept. If nothing is found, the judge will find that the programs differ in structure.
+fn comparison(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
+    let (old, new) = (before.buffers(), after.buffers());
+    let has_same_memory = old.len() == new.len() && new.iter().all(|buffer| old.contains(buffer));
+    let reordered = || reorder::find(before, after, evidence).map(Comparison::Iterations);
+    let kept = || flow::find(before, after, evidence).map(Comparison::Values);
+    has_same_memory.then(reordered).flatten().or_else(kept).unwrap_or_default()
+}
+
+/// Asks for a primitive as the next step: `opt -p split=i:4` runs it at once.
+///
+/// # Errors
+/// `schedule`: there is no argument.
+pub(super) fn request(func: &mut PrimFunc, primitive: &str, argument: &str) -> Result<(), Diagnostic> {
+    let step = ScheduleStep::parse(&format!("{primitive}={argument}"), None);
+    let step = step.ok_or_else(|| fault(format!("`{primitive}` has no argument"), "such as `split=i:4`"))?;
+    func.attrs.schedule.insert(0, step);
+    Ok(())
+}
+
+/// An error about a step.
+fn fault(message: impl Into<String>, help: impl Into<String>) -> Diagnostic {
+    Diagnostic::error("schedule", None, message).with_help(help)
+}
