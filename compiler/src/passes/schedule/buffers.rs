@@ -1,6 +1,9 @@
 //! Which buffers a statement stores to and loads from.
 
-use tilewright_ir::{Buffer, Diagnostic, Expr, PrimFunc, Stmt, StmtKind};
+use std::convert::Infallible;
+
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{Buffer, Diagnostic, Expr, For, PrimFunc, Stmt, StmtKind, Var};
 
 use super::fault;
 
@@ -25,9 +28,20 @@ pub(super) fn loads_from(stmt: &Stmt, buffer: &Buffer) -> bool {
     found
 }
 
-/// Returns whether a statement loads from or stores to the memory of a buffer.
-pub(super) fn uses(stmt: &Stmt, buffer: &Buffer) -> bool {
-    loads_from(stmt, buffer) || stores_to(stmt, &|stored| stored.aliases(buffer))
+/// Returns the number of loads from and stores to the memory of a buffer in a statement.
+pub(super) fn n_uses(stmt: &Stmt, buffer: &Buffer) -> usize {
+    let mut n_stores = 0;
+    stmt.walk(&mut |part| {
+        n_stores += usize::from(matches!(&part.kind, StmtKind::Store { buffer: stored, .. } if stored.aliases(buffer)));
+    });
+    n_stores + n_loads(stmt, buffer)
+}
+
+/// Returns whether a buffer is allocated in a statement.
+pub(super) fn allocates(stmt: &Stmt, buffer: &Buffer) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |part| found |= matches!(&part.kind, StmtKind::Allocate { buffer: other, .. } if other == buffer));
+    found
 }
 
 /// Returns the buffer of a name, if the function allocates it and nothing else sees its memory.
@@ -40,7 +54,8 @@ pub(super) fn allocated(func: &PrimFunc, name: &str) -> Result<Buffer, Diagnosti
     let Some(buffer) = named.next() else {
         let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
         let near = tilewright_script::nearest(name, names.iter().copied());
-        let help = near.map_or_else(|| format!("its buffers are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+        let help = near
+            .map_or_else(|| format!("its buffers are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
         return Err(fault(format!("`{}` has no buffer `{name}`", func.name), help));
     };
     if named.next().is_some() {
@@ -57,9 +72,83 @@ pub(super) fn allocated(func: &PrimFunc, name: &str) -> Result<Buffer, Diagnosti
     }
     let attrs = &func.attrs;
     let is_moved = attrs.layout_transform_map.iter().any(|(data, maps)| *data == buffer.data && !maps.is_empty());
-    if is_moved || attrs.tile_layout.iter().any(|(data, _)| *data == buffer.data) || !buffer.axis_separators.is_empty() {
+    if is_moved || attrs.tile_layout.iter().any(|(data, _)| *data == buffer.data) || !buffer.axis_separators.is_empty()
+    {
         let help = "its axes are those of the layout; ask for a layout of another buffer";
         return Err(fault(format!("a layout is asked for `{name}`, which would be applied after the schedule"), help));
     }
     Ok(buffer.clone())
+}
+
+/// Returns the number of loads from a buffer in a statement.
+pub(super) fn n_loads(stmt: &Stmt, buffer: &Buffer) -> usize {
+    let mut count = 0;
+    stmt.walk(&mut |part| {
+        for expr in part.exprs() {
+            expr.walk(&mut |part| {
+                count += usize::from(matches!(part, Expr::Load { buffer: read, .. } if read == buffer))
+            });
+        }
+    });
+    count
+}
+
+/// Returns a statement in which a buffer is allocated inside a loop, if it was allocated outside of that.
+pub(super) fn moved_into(stmt: &Stmt, buffer: &Buffer, run: &Var) -> Stmt {
+    let mut moving = Moving { buffer, run, is_outside: false };
+    let Ok(stmt) = moving.stmt(stmt);
+    stmt
+}
+
+/// Returns a statement without the allocation of a buffer.
+pub(super) fn unallocated(stmt: &Stmt, buffer: &Buffer) -> Stmt {
+    // No loop runs over a variable that nothing else knows.
+    moved_into(stmt, buffer, &Var::index("nowhere"))
+}
+
+/// Returns a statement with another buffer in the place of one.
+pub(super) fn reallocated(stmt: &Stmt, before: &Buffer, after: &Buffer) -> Stmt {
+    let Ok(stmt) = Replace { before, after }.stmt(stmt);
+    stmt
+}
+
+/// Replaces a buffer.
+struct Replace<'a> {
+    before: &'a Buffer,
+    after: &'a Buffer,
+}
+
+impl Rewrite for Replace<'_> {
+    type Error = Infallible;
+
+    fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Infallible> {
+        Ok(if buffer == self.before { self.after.clone() } else { buffer.clone() })
+    }
+}
+
+/// Moves an allocation into a loop.
+struct Moving<'a> {
+    buffer: &'a Buffer,
+    run: &'a Var,
+    /// Whether the allocation was met, and taken away.
+    is_outside: bool,
+}
+
+impl Rewrite for Moving<'_> {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        match &stmt.kind {
+            StmtKind::Allocate { buffer, body } if buffer == self.buffer => {
+                self.is_outside = true;
+                self.stmt(body)
+            }
+            StmtKind::For(inner) if inner.var == *self.run && self.is_outside => {
+                let (buffer, body) = (self.buffer.clone(), inner.body.clone().into());
+                let body = Stmt::new(StmtKind::Allocate { buffer, body });
+                Ok(Stmt::new(StmtKind::For(For { body, ..For::clone(inner) }.into())).at(stmt.span))
+            }
+            _ => self.stmt_children(stmt),
+        }
+    }
 }

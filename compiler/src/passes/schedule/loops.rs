@@ -25,13 +25,19 @@ impl Found<'_> {
     }
 }
 
+/// Returns all loops of a function, outer ones before those inside.
+pub(super) fn all_loops(func: &PrimFunc) -> Vec<Found<'_>> {
+    let mut all = Vec::new();
+    collect(&func.body, &mut Vec::new(), &mut all);
+    all
+}
+
 /// Returns the loops that a text names: `i`, or `C.i` for those around stores to `C`.
 ///
 /// # Errors
 /// There is none.
 pub(super) fn loops_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Vec<Found<'f>>, Diagnostic> {
-    let mut all = Vec::new();
-    collect(&func.body, &mut Vec::new(), &mut all);
+    let all = all_loops(func);
     let is_named = |found: &&Found<'_>| found.inner.var.name() == text;
     let mut named: Vec<Found<'f>> = all.iter().filter(is_named).cloned().collect();
     if let (true, Some((buffer, name))) = (named.is_empty(), text.rsplit_once('.')) {
@@ -44,7 +50,8 @@ pub(super) fn loops_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Vec<Foun
         let mut names: Vec<&str> = all.iter().map(|found| found.inner.var.name()).collect();
         names.dedup();
         let near = tilewright_script::nearest(text, names.iter().copied());
-        let help = near.map_or_else(|| format!("its loops are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+        let help = near
+            .map_or_else(|| format!("its loops are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
         return Err(fault(format!("`{}` has no loop `{text}`", func.name), help));
     }
     Ok(named)
@@ -59,7 +66,8 @@ pub(super) fn loop_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Found<'f>
     match (named.pop(), named.len()) {
         (Some(only), 0) => Ok(only),
         _ => {
-            let help = format!("name the buffer that is stored to inside, such as `C.{text}`, or give the loops other names");
+            let help =
+                format!("name the buffer that is stored to inside, such as `C.{text}`, or give the loops other names");
             Err(fault(format!("`{}` has several loops `{text}`", func.name), help))
         }
     }

@@ -19,13 +19,21 @@
 //! elsewhere: how the iterations were put into another order ([`crate::reorder`]), or where values are kept ([`crate::flow`]).
 
 mod buffers;
+mod compute_at;
+mod compute_inline;
 mod copy;
+mod double_buffer;
 mod loops;
+mod producer;
+mod region;
 mod split;
 mod unroll;
 
 use tilewright_ir::{Comparison, Diagnostic, Evidence, Label, PrimFunc, ScheduleStep, Stmt};
 
+pub use compute_at::compute_at;
+pub use compute_inline::compute_inline;
+pub use double_buffer::double_buffer;
 pub use split::split;
 pub use unroll::unroll;
 
@@ -33,7 +41,26 @@ use super::Rewritten;
 use crate::{flow, reorder};
 
 /// The names of the primitives.
-pub(super) const PRIMITIVES: [&str; 5] = ["split", "unroll", "compute_at", "compute_inline", "double_buffer"];
+const PRIMITIVES: [&str; 5] = ["split", "unroll", "compute_at", "compute_inline", "double_buffer"];
+
+/// Returns the names of the passes that apply the schedule of a function, one for each step.
+///
+/// # Errors
+/// `schedule`: a step is no primitive.
+pub(super) fn names(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
+    let name = |step: &ScheduleStep| {
+        let known = PRIMITIVES.iter().find(|known| **known == step.primitive);
+        known.copied().ok_or_else(|| {
+            let near = tilewright_script::nearest(&step.primitive, PRIMITIVES);
+            let help = near.map_or_else(
+                || format!("the primitives are {}", PRIMITIVES.join(", ")),
+                |near| format!("did you mean `{near}`?"),
+            );
+            vec![placed(fault(format!("`{}` is no primitive of a schedule", step.primitive), help), step)]
+        })
+    };
+    func.attrs.schedule.iter().map(name).collect()
+}
 
 /// Returns whether the next step of a function is one of a primitive.
 pub(super) fn is_next(func: &PrimFunc, primitive: &str) -> bool {
@@ -44,7 +71,12 @@ pub(super) fn is_next(func: &PrimFunc, primitive: &str) -> bool {
 type Change<'c> = &'c dyn Fn(&PrimFunc, &str) -> Result<Stmt, Diagnostic>;
 
 /// Applies the first step of a primitive and removes it from the schedule. A function without such a step is not changed.
-fn applied(primitive: &'static str, func: &PrimFunc, change: Change<'_>) -> Result<Rewritten, Vec<Diagnostic>> {
+fn applied(
+    primitive: &'static str,
+    func: &PrimFunc,
+    way: Way,
+    change: Change<'_>,
+) -> Result<Rewritten, Vec<Diagnostic>> {
     let evidence = Evidence { pass: primitive.to_owned(), ..Evidence::default() };
     let Some(at) = func.attrs.schedule.iter().position(|step| step.primitive == primitive) else {
         return Ok(Rewritten { func: func.clone(), evidence, notes: Vec::new() });
@@ -52,7 +84,7 @@ fn applied(primitive: &'static str, func: &PrimFunc, change: Change<'_>) -> Resu
     let mut after = func.clone();
     let step = after.attrs.schedule.remove(at);
     after.body = change(func, &step.argument).map_err(|fault| vec![placed(fault, &step)])?;
-    let comparison = comparison(func, &after, &evidence);
+    let comparison = way.claim(func, &after, &evidence);
     Ok(Rewritten { func: after, evidence: Evidence { comparison, ..evidence }, notes: Vec::new() })
 }
 
@@ -64,14 +96,26 @@ fn placed(mut fault: Diagnostic, step: &ScheduleStep) -> Diagnostic {
     fault
 }
 
-/// What is claimed of a step: how the iterations were put into another order if both programs have the same memory, and else where
-/// values are kept. If nothing is found, the judge will find that the programs differ in structure.
-fn comparison(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
-    let (old, new) = (before.buffers(), after.buffers());
-    let has_same_memory = old.len() == new.len() && new.iter().all(|buffer| old.contains(buffer));
-    let reordered = || reorder::find(before, after, evidence).map(Comparison::Iterations);
-    let kept = || flow::find(before, after, evidence).map(Comparison::Values);
-    has_same_memory.then(reordered).flatten().or_else(kept).unwrap_or_default()
+/// How the evidence of a primitive is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// The iterations were put into another order.
+    Iterations,
+    /// Values are kept in other places, or computed again.
+    Values,
+}
+
+impl Way {
+    /// What is claimed of a step. If nothing is found, the judge will find that the programs differ in structure.
+    fn claim(self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
+        let (old, new) = (before.buffers(), after.buffers());
+        // An allocation in a loop that is written out became several.
+        let has_same_memory = old.len() == new.len() && new.iter().all(|buffer| old.contains(buffer));
+        let is_reordered = self == Self::Iterations && has_same_memory;
+        let reordered = || reorder::find(before, after, evidence).map(Comparison::Iterations);
+        let kept = || flow::find(before, after, evidence).map(Comparison::Values);
+        is_reordered.then(reordered).flatten().or_else(kept).unwrap_or_default()
+    }
 }
 
 /// Asks for a primitive as the next step: `opt -p split=i:4` runs it at once.

@@ -16,7 +16,7 @@ use tilewright_ir::{Diagnostic, Expr, For, ForKind, PrimFunc, Stmt, Var, sabotag
 
 use super::super::Rewritten;
 use super::loops::{check_in_order, loop_named, with_loop};
-use super::{applied, fault};
+use super::{Way, applied, fault};
 
 /// Applies the first step `split` of the schedule.
 ///
@@ -47,7 +47,7 @@ use super::{applied, fault};
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
 pub fn split(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
-    applied("split", func, &|func, argument| {
+    applied("split", func, Way::Iterations, &|func, argument| {
         let help = "such as `split=i:4`: a loop, and the iterations of the inner one";
         let wrong = || fault(format!("`{argument}` is no loop and factor"), help);
         let (name, factor) = argument.rsplit_once(':').ok_or_else(wrong)?;
@@ -69,7 +69,8 @@ fn split_loop(inner: &For, factor: i128, ranges: &Ranges) -> Option<Stmt> {
     let is_exact = simplify(&extent.clone().floor_mod(by.clone()), ranges).as_const_int() == Some(0);
     let named = |suffix: &str| Var::new(format!("{}_{suffix}", inner.var), inner.var.dtype());
     let (high, low) = (named("outer"), named("inner"));
-    let round_up = if is_exact || sabotage::on("split-drops-rest") { extent.clone() } else { extent.clone() + round_up };
+    let round_up =
+        if is_exact || sabotage::on("split-drops-rest") { extent.clone() } else { extent.clone() + round_up };
     let n_outer = simplify(&round_up.floor_div(by.clone()), ranges);
     let place = Expr::from(&high) * by.clone() + Expr::from(&low);
     let value = if inner.min.as_const_int() == Some(0) { place.clone() } else { inner.min.clone() + place.clone() };

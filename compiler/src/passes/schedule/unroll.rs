@@ -19,7 +19,7 @@ use super::super::Rewritten;
 use super::super::simplify::Simplify;
 use super::copy::copied;
 use super::loops::{check_in_order, loop_named, with_loop};
-use super::{applied, fault};
+use super::{Way, applied, fault};
 
 /// Most copies of one body.
 const MOST_COPIES: i128 = 64;
@@ -51,7 +51,7 @@ const MOST_COPIES: i128 = 64;
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
 pub fn unroll(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
-    applied("unroll", func, &|func, argument| {
+    applied("unroll", func, Way::Iterations, &|func, argument| {
         let found = loop_named(func, argument)?;
         check_in_order(found.inner, "unroll")?;
         let unrolled = unrolled(found.inner, &found.ranges(func))?;
