@@ -14,8 +14,9 @@ mod origins;
 mod samples;
 mod sources;
 
-use tilewright_ir::{Evidence, Flow, PrimFunc};
-use tilewright_verify::flow::programs;
+use tilewright_ir::{Evidence, Flow, Origin, PrimFunc};
+use tilewright_verify::flow::{Observed, programs};
+use tilewright_verify::reorder::Statement;
 
 /// How the values of `after` are those of `before`, as far as that is found; the parameters correspond as `evidence` says. `None` if
 /// the programs are not of the kind that the judge takes.
@@ -24,4 +25,20 @@ pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<
     let (before, after) = (sources::of(&first), sources::of(&second));
     let stores = origins::find(&first, &second, [&before, &after], evidence);
     Some(Flow { index: first.index(), before, after, stores })
+}
+
+/// The same if the caller knows which store after is which store before: `origins` gets the stores of both programs, and returns
+/// what each store after is. `None` if it does not know either.
+pub fn known(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    evidence: &Evidence,
+    origins: &dyn Fn(&[Statement], &[Statement]) -> Option<Vec<Origin>>,
+) -> Option<Flow> {
+    let [first, second] = programs(before, after, evidence).ok()?;
+    let stores = |observed: &Observed| observed.program.statements[..observed.n_stores].to_vec();
+    let mut stores = origins(&stores(&first), &stores(&second)).filter(|origins| origins.len() == second.n_stores)?;
+    // What is read in the end is compared with what is read in the end, whatever is claimed.
+    stores.resize_with(second.program.statements.len(), Origin::default);
+    Some(Flow { index: first.index(), before: sources::of(&first), after: sources::of(&second), stores })
 }

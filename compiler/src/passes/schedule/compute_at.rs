@@ -20,17 +20,20 @@
 use tilewright_algebra::{Ranges, simplify};
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, Diagnostic, Expr, For, ForKind, IndexMap, PrimFunc, Scope, Stmt, StmtKind,
-    ThreadTag, Var, sabotage,
+    AxisSeparators, BinaryOp, Buffer, Diagnostic, Expr, For, ForKind, IndexMap, Origin, PrimFunc, Scope, Stmt,
+    StmtKind, ThreadTag, Var, sabotage,
 };
+
+use tilewright_verify::reorder::Statement;
 
 use super::super::Rewritten;
 use super::super::remap::{Move, inside, remap};
 use super::buffers::{allocated, moved_into, n_loads};
+use super::claims::{Claim, at, unchanged};
 use super::loops::{Found, loops_named, with_loop};
 use super::producer::{Producer, producer};
 use super::region::{Span, region};
-use super::{Way, applied, fault};
+use super::{applied, fault};
 
 /// Applies the first step `compute_at` of the schedule.
 ///
@@ -70,7 +73,7 @@ use super::{Way, applied, fault};
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
 pub fn compute_at(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
-    applied("compute_at", func, Way::Values, &|func, argument| {
+    applied("compute_at", func, &|func, argument| {
         let help = "such as `compute_at=A:i`: a buffer, and the loop in which it is computed";
         let wrong = || fault(format!("`{argument}` is no buffer and loop"), help);
         let (name, target) = argument.split_once(':').ok_or_else(wrong)?;
@@ -82,8 +85,31 @@ pub fn compute_at(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
         let axes = axes(&nests, &buffer, &mut spans)?;
         let mut part = Part { axes: &axes, spans: &spans, known, values: Substitution::default() };
         let nests = nests.iter().map(|nest| part.stmt(nest)).collect::<Result<Vec<_>, _>>()?;
-        attached(&rest, &found, nests, &shrunk(&buffer, &spans)?)
+        let (to, values) = (shrunk(&buffer, &spans)?, part.values);
+        let body = attached(&rest, &found, nests, &to)?;
+        let claim = move |old: &[Statement], new: &[Statement]| origins((old, new), [&buffer, &to.after], &values);
+        Ok((body, Claim::Values(Box::new(claim))))
     })
+}
+
+/// What each store after is: those to the buffer come in their order, and so do all others.
+fn origins(
+    (old, new): (&[Statement], &[Statement]),
+    [before, after]: [&Buffer; 2],
+    values: &Substitution,
+) -> Option<Vec<Origin>> {
+    let places =
+        |is_meant: bool| old.iter().enumerate().filter(move |(_, store)| (store.buffer == *before) == is_meant);
+    let (mut nests, mut others) = (places(true), places(false));
+    let origin = |store: &Statement| {
+        if store.buffer != *after {
+            return others.next().map(|(position, old)| unchanged(position, old));
+        }
+        let (position, old) = nests.next()?;
+        let value = |var: &Var| values.apply(&Expr::from(var));
+        Some(at(position, old.loops().iter().map(value).collect()))
+    };
+    new.iter().map(origin).collect()
 }
 
 /// The loop of that name around all loads of a buffer.

@@ -15,12 +15,14 @@
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Buffer, Diagnostic, Expr, PrimFunc, SharedExpr, Stmt, StmtKind, Var, sabotage};
+use tilewright_ir::{Buffer, Diagnostic, Expr, Origin, PrimFunc, SharedExpr, Stmt, StmtKind, Var, sabotage};
+use tilewright_verify::reorder::Statement;
 
 use super::super::Rewritten;
 use super::buffers::{allocated, loads, unallocated};
+use super::claims::{Claim, unchanged};
 use super::producer::{Producer, producer};
-use super::{Way, applied, fault};
+use super::{applied, fault};
 
 /// Applies the first step `compute_inline` of the schedule.
 ///
@@ -47,7 +49,7 @@ use super::{Way, applied, fault};
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
 pub fn compute_inline(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
-    applied("compute_inline", func, Way::Values, &|func, argument| {
+    applied("compute_inline", func, &|func, argument| {
         let buffer = allocated(func, argument)?;
         let Producer { nests, rest } = producer(func, &buffer)?;
         let element = match nests.as_slice() {
@@ -58,8 +60,19 @@ pub fn compute_inline(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
             return Err(not_inline(&buffer, "it is read by vectors"));
         }
         let Ok(body) = Inline { buffer: &buffer, element: &element }.stmt(&rest.body);
-        Ok(unallocated(&body, &buffer))
+        let body = unallocated(&body, &buffer);
+        Ok((body, Claim::Values(Box::new(move |old, _| Some(origins(old, &buffer))))))
     })
+}
+
+/// What each store after is: a store before, with the values of the buffer computed there.
+fn origins(old: &[Statement], buffer: &Buffer) -> Vec<Origin> {
+    let (inlined, others): (Vec<_>, Vec<_>) =
+        old.iter().enumerate().partition(|(_, store): &(usize, &Statement)| store.buffer == *buffer);
+    let opened: Vec<usize> = inlined.iter().map(|(position, _)| *position).collect();
+    let origin =
+        |(position, store): (usize, &Statement)| Origin { opened_before: opened.clone(), ..unchanged(position, store) };
+    others.into_iter().map(origin).collect()
 }
 
 fn not_inline(buffer: &Buffer, why: &str) -> Diagnostic {

@@ -19,15 +19,19 @@
 
 use tilewright_algebra::{Ranges, simplify};
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{AxisSeparators, Buffer, Diagnostic, Expr, For, IndexMap, PrimFunc, Stmt, StmtKind, Var, sabotage};
+use tilewright_ir::{
+    AxisSeparators, Buffer, Diagnostic, Expr, For, IndexMap, Origin, PrimFunc, Stmt, StmtKind, Var, sabotage,
+};
+use tilewright_verify::reorder::Statement;
 
 use super::super::Rewritten;
 use super::super::remap::{Move, remap};
 use super::super::simplify::Simplify;
 use super::buffers::{allocated, allocates, loads_from, n_uses, reallocated, stores_to};
+use super::claims::{Claim, at, in_iteration, unchanged};
 use super::copy::copied;
 use super::loops::{Found, all_loops, check_in_order, with_loop};
-use super::{Way, applied, fault};
+use super::{applied, fault};
 
 /// Applies the first step `double_buffer` of the schedule.
 ///
@@ -68,7 +72,7 @@ use super::{Way, applied, fault};
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
 pub fn double_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
-    applied("double_buffer", func, Way::Values, &|func, argument| {
+    applied("double_buffer", func, &|func, argument| {
         let buffer = allocated(func, argument)?;
         let found = loop_around(func, &buffer)?;
         let known = found.ranges(func);
@@ -79,8 +83,43 @@ pub fn double_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
             replaced = Stmt::new(StmtKind::Allocate { buffer, body });
         }
         let body = with_loop(&func.body, &found.inner.var, &replaced);
-        Ok(reallocated(&body, &buffer, &doubled.after))
+        let body = reallocated(&body, &buffer, &doubled.after);
+        let after = doubled.after.clone();
+        let (var, first, next) = (found.inner.var.clone(), found.inner.min.clone(), doubled.next());
+        let claim = move |old: &[Statement], new: &[Statement]| {
+            let filled = Filled { before: &buffer, after: &after, var: &var, iterations: [&first, &next] };
+            filled.origins(old, new)
+        };
+        Ok((body, Claim::Values(Box::new(claim))))
     })
+}
+
+/// A buffer that is filled for two iterations of a loop: the first one, and the next one.
+struct Filled<'a> {
+    before: &'a Buffer,
+    after: &'a Buffer,
+    var: &'a Var,
+    iterations: [&'a Expr; 2],
+}
+
+impl Filled<'_> {
+    /// What each store after is: the fills come in their order, twice, and all others in theirs.
+    fn origins(&self, old: &[Statement], new: &[Statement]) -> Option<Vec<Origin>> {
+        let places = |is_meant: bool| {
+            old.iter().enumerate().filter(move |(_, store)| (store.buffer == *self.before) == is_meant)
+        };
+        let fills = |iteration| places(true).map(move |place| (iteration, place));
+        let mut filled = self.iterations.into_iter().flat_map(fills);
+        let mut others = places(false);
+        let origin = |store: &Statement| {
+            if store.buffer != *self.after {
+                return others.next().map(|(position, old)| unchanged(position, old));
+            }
+            let (iteration, (position, old)) = filled.next()?;
+            Some(at(position, in_iteration(old, store, self.var, iteration)?))
+        };
+        new.iter().map(origin).collect()
+    }
 }
 
 /// The innermost loop around everything that uses a buffer.
@@ -169,14 +208,19 @@ impl<'f> Doubled<'f> {
         Ok(copied(&fills, &there))
     }
 
+    /// The next iteration.
+    fn next(&self) -> Expr {
+        let one = Expr::int_of(1, self.inner.var.dtype().scalar).unwrap_or_else(|| Expr::int(1));
+        Expr::from(&self.inner.var) + one
+    }
+
     /// The first fill, and the loop.
     fn replaced(&self) -> Result<Stmt, Diagnostic> {
         let (var, inner) = (Expr::from(&self.inner.var), self.inner);
-        let one = Expr::int_of(1, inner.var.dtype().scalar).unwrap_or_else(|| Expr::int(1));
         let is_run = simplify(&Expr::int(0).lt(inner.extent.clone()), self.known);
         let Ok(first) = Simplify::within(self.known).stmt(&self.filled(&inner.min)?);
         let first = if is_run.as_const_int() == Some(1) { first } else { Stmt::guarded(is_run, first) };
-        let next = var.clone() + one;
+        let next = self.next();
         let end = simplify(&(inner.min.clone() + inner.extent.clone()), self.known);
         let fill = self.filled(&next)?;
         let fill = if sabotage::on("double-buffer-unguarded") { fill } else { Stmt::guarded(next.lt(end), fill) };

@@ -15,10 +15,11 @@
 //!
 //! A loop is named by its variable; `C.i` is the loop `i` around the stores to `C`, where several loops have that name. Steps
 //! are applied in the order of the attribute, each to the result of the one before, and each is judged by itself: a step
-//! that changes the meaning is not proved. The evidence of a step is searched for, like that of a pair of programs from
-//! elsewhere: how the iterations were put into another order ([`crate::reorder`]), or where values are kept ([`crate::flow`]).
+//! that changes the meaning is not proved. A primitive claims which store after is which store before, in which iteration: either
+//! as another order of the same iterations, or as the same values kept in other places ([`crate::flow`]).
 
 mod buffers;
+mod claims;
 mod compute_at;
 mod compute_inline;
 mod copy;
@@ -29,7 +30,7 @@ mod region;
 mod split;
 mod unroll;
 
-use tilewright_ir::{Comparison, Diagnostic, Evidence, Label, PrimFunc, ScheduleStep, Stmt};
+use tilewright_ir::{Diagnostic, Evidence, Label, PrimFunc, ScheduleStep, Stmt};
 
 pub use compute_at::compute_at;
 pub use compute_inline::compute_inline;
@@ -38,7 +39,7 @@ pub use split::split;
 pub use unroll::unroll;
 
 use super::Rewritten;
-use crate::{flow, reorder};
+use claims::Claim;
 
 /// The names of the primitives.
 const PRIMITIVES: [&str; 5] = ["split", "unroll", "compute_at", "compute_inline", "double_buffer"];
@@ -67,24 +68,20 @@ pub(super) fn is_next(func: &PrimFunc, primitive: &str) -> bool {
     func.attrs.schedule.first().is_some_and(|step| step.primitive == primitive)
 }
 
-/// What a step makes of the body of a function.
-type Change<'c> = &'c dyn Fn(&PrimFunc, &str) -> Result<Stmt, Diagnostic>;
+/// What a step makes of the body of a function, and what it claims of that.
+type Change<'c> = &'c dyn Fn(&PrimFunc, &str) -> Result<(Stmt, Claim), Diagnostic>;
 
 /// Applies the first step of a primitive and removes it from the schedule. A function without such a step is not changed.
-fn applied(
-    primitive: &'static str,
-    func: &PrimFunc,
-    way: Way,
-    change: Change<'_>,
-) -> Result<Rewritten, Vec<Diagnostic>> {
+fn applied(primitive: &'static str, func: &PrimFunc, change: Change<'_>) -> Result<Rewritten, Vec<Diagnostic>> {
     let evidence = Evidence { pass: primitive.to_owned(), ..Evidence::default() };
     let Some(at) = func.attrs.schedule.iter().position(|step| step.primitive == primitive) else {
         return Ok(Rewritten { func: func.clone(), evidence, notes: Vec::new() });
     };
     let mut after = func.clone();
     let step = after.attrs.schedule.remove(at);
-    after.body = change(func, &step.argument).map_err(|fault| vec![placed(fault, &step)])?;
-    let comparison = way.claim(func, &after, &evidence);
+    let (body, claim) = change(func, &step.argument).map_err(|fault| vec![placed(fault, &step)])?;
+    after.body = body;
+    let comparison = claim.comparison(func, &after, &evidence);
     Ok(Rewritten { func: after, evidence: Evidence { comparison, ..evidence }, notes: Vec::new() })
 }
 
@@ -94,28 +91,6 @@ fn placed(mut fault: Diagnostic, step: &ScheduleStep) -> Diagnostic {
         fault.labels.push(Label { span, message: String::new() });
     }
     fault
-}
-
-/// How the evidence of a primitive is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// The iterations were put into another order.
-    Iterations,
-    /// Values are kept in other places, or computed again.
-    Values,
-}
-
-impl Way {
-    /// What is claimed of a step. If nothing is found, the judge will find that the programs differ in structure.
-    fn claim(self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
-        let (old, new) = (before.buffers(), after.buffers());
-        // An allocation in a loop that is written out became several.
-        let has_same_memory = old.len() == new.len() && new.iter().all(|buffer| old.contains(buffer));
-        let is_reordered = self == Self::Iterations && has_same_memory;
-        let reordered = || reorder::find(before, after, evidence).map(Comparison::Iterations);
-        let kept = || flow::find(before, after, evidence).map(Comparison::Values);
-        is_reordered.then(reordered).flatten().or_else(kept).unwrap_or_default()
-    }
 }
 
 /// Asks for a primitive as the next step: `opt -p split=i:4` runs it at once.

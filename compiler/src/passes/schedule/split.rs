@@ -8,15 +8,17 @@
 //! ```
 //!
 //! The inner loop has as many iterations as the factor says. There is no guard if the factor divides the extent for all sizes.
-//! The new loops are named after the old one, as TVM names them. Cost: one walk, and the search for the evidence.
+//! The new loops are named after the old one, as TVM names them. Cost: one walk.
 
 use tilewright_algebra::{Ranges, simplify};
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Diagnostic, Expr, For, ForKind, PrimFunc, Stmt, Var, sabotage};
+use tilewright_ir::{Diagnostic, Expr, For, ForKind, PrimFunc, Stmt, StoreOrigin, Var, sabotage};
+use tilewright_verify::reorder::Statement;
 
 use super::super::Rewritten;
+use super::claims::Claim;
 use super::loops::{check_in_order, loop_named, with_loop};
-use super::{Way, applied, fault};
+use super::{applied, fault};
 
 /// Applies the first step `split` of the schedule.
 ///
@@ -47,37 +49,81 @@ use super::{Way, applied, fault};
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
 pub fn split(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
-    applied("split", func, Way::Iterations, &|func, argument| {
+    applied("split", func, &|func, argument| {
         let help = "such as `split=i:4`: a loop, and the iterations of the inner one";
         let wrong = || fault(format!("`{argument}` is no loop and factor"), help);
         let (name, factor) = argument.rsplit_once(':').ok_or_else(wrong)?;
         let factor: i64 = factor.trim().parse().ok().filter(|factor| *factor > 0).ok_or_else(wrong)?;
         let found = loop_named(func, name.trim())?;
         check_in_order(found.inner, "split")?;
-        let split = split_loop(found.inner, factor.into(), &found.ranges(func)).ok_or_else(|| {
+        let split = Split::of(found.inner, factor.into(), &found.ranges(func)).ok_or_else(|| {
             fault(format!("`{}` cannot be split by {factor}", found.inner.var), "give a factor that fits its type")
         })?;
-        Ok(with_loop(&func.body, &found.inner.var, &split))
+        let body = with_loop(&func.body, &found.inner.var, &split.stmt(found.inner));
+        let claim = move |old: &[Statement], new: &[Statement]| {
+            let origins = old.iter().zip(new).enumerate();
+            Some(origins.map(|(position, (old, new))| split.origin(position, old, new)).collect())
+        };
+        Ok((body, Claim::Iterations(Box::new(claim))))
     })
 }
 
-/// The two loops for one; `None` if the factor does not fit its type.
-fn split_loop(inner: &For, factor: i128, ranges: &Ranges) -> Option<Stmt> {
-    let by = Expr::int_of(factor, inner.extent.dtype().scalar)?;
-    let round_up = Expr::int_of(factor - 1, inner.extent.dtype().scalar)?;
-    let extent = simplify(&inner.extent, ranges);
-    let is_exact = simplify(&extent.clone().floor_mod(by.clone()), ranges).as_const_int() == Some(0);
-    let named = |suffix: &str| Var::new(format!("{}_{suffix}", inner.var), inner.var.dtype());
-    let (high, low) = (named("outer"), named("inner"));
-    let round_up =
-        if is_exact || sabotage::on("split-drops-rest") { extent.clone() } else { extent.clone() + round_up };
-    let n_outer = simplify(&round_up.floor_div(by.clone()), ranges);
-    let place = Expr::from(&high) * by.clone() + Expr::from(&low);
-    let value = if inner.min.as_const_int() == Some(0) { place.clone() } else { inner.min.clone() + place.clone() };
-    let mut body = Substitution::new([&inner.var], [value]).apply_stmt(&inner.body);
-    if !is_exact && !sabotage::on("split-unguarded") {
-        body = Stmt::guarded(place.lt(extent), body);
+/// A loop that is split.
+struct Split {
+    var: Var,
+    /// The loops that it becomes, and the number of iterations of the inner one.
+    outer: Var,
+    inner: Var,
+    by: Expr,
+    n_outer: Expr,
+    /// The variable in terms of the new ones, and the other way round.
+    value: Expr,
+    back: [Expr; 2],
+    guard: Option<Expr>,
+}
+
+impl Split {
+    /// `None` if the factor does not fit the type of the loop.
+    fn of(run: &For, factor: i128, ranges: &Ranges) -> Option<Self> {
+        let ty = run.extent.dtype().scalar;
+        let (by, round_up) = (Expr::int_of(factor, ty)?, Expr::int_of(factor - 1, ty)?);
+        let extent = simplify(&run.extent, ranges);
+        let is_exact = simplify(&extent.clone().floor_mod(by.clone()), ranges).as_const_int() == Some(0);
+        let named = |suffix: &str| Var::new(format!("{}_{suffix}", run.var), run.var.dtype());
+        let (outer, inner) = (named("outer"), named("inner"));
+        let is_cut = is_exact || sabotage::on("split-drops-rest");
+        let rounded = if is_cut { extent.clone() } else { extent.clone() + round_up };
+        let n_outer = simplify(&rounded.floor_div(by.clone()), ranges);
+        let number = Expr::from(&outer) * by.clone() + Expr::from(&inner);
+        let from_zero = run.min.as_const_int() == Some(0);
+        let value = if from_zero { number.clone() } else { run.min.clone() + number.clone() };
+        let var = run.var.clone();
+        let offset = if from_zero { Expr::from(&var) } else { Expr::from(&var) - run.min.clone() };
+        let back = [offset.clone().floor_div(by.clone()), offset.floor_mod(by.clone())];
+        let guard = (!is_exact && !sabotage::on("split-unguarded")).then(|| number.lt(extent));
+        Some(Self { var, outer, inner, by, n_outer, value, back, guard })
     }
-    let body = Stmt::for_loop(&low, by, ForKind::Serial, body);
-    Some(Stmt::for_loop(&high, n_outer, ForKind::Serial, body))
+
+    /// The two loops for one.
+    fn stmt(&self, run: &For) -> Stmt {
+        let body = Substitution::new([&self.var], [self.value.clone()]).apply_stmt(&run.body);
+        let body = match &self.guard {
+            Some(guard) => Stmt::guarded(guard.clone(), body),
+            None => body,
+        };
+        let body = Stmt::for_loop(&self.inner, self.by.clone(), ForKind::Serial, body);
+        Stmt::for_loop(&self.outer, self.n_outer.clone(), ForKind::Serial, body)
+    }
+
+    /// The iterations before of a store after.
+    fn origin(&self, before: usize, old: &Statement, new: &Statement) -> StoreOrigin {
+        let forward = |var: &Var| if *var == self.var { self.value.clone() } else { Expr::from(var) };
+        let back = |var: &Var| match var {
+            var if *var == self.outer => self.back[0].clone(),
+            var if *var == self.inner => self.back[1].clone(),
+            var => Expr::from(var),
+        };
+        let (forward, back) = (old.loops().iter().map(forward).collect(), new.loops().iter().map(back).collect());
+        StoreOrigin { when: None, before, forward, back }
+    }
 }
