@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use tilewright_ir::equal::same_operation;
 use tilewright_ir::{
     Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Comparison, Evidence, Expr, IndexMap, PrimFunc, Stmt, Var,
+    sabotage,
 };
 
 use crate::access::{Base, at_point, bindings_of, overflow};
@@ -60,6 +61,17 @@ impl Judge {
         compared
     }
 
+    /// What is decided about races of the program before, where its iterations ran at once and run in order now.
+    fn without_races(&self, before: &PrimFunc) -> Vec<Report> {
+        let mut reports = self.check_program_on(Side::Before, before);
+        reports.retain(|report| report.obligation == Obligation::Race);
+        if reports.is_empty() {
+            let decide = || unsupported("nothing is known of races between the lanes of the program before");
+            reports.push(Self::report(Obligation::Race, "lanes", decide));
+        }
+        reports
+    }
+
     /// [`Judge::check_pass`] along a correspondence that the caller gives, and in no other way. It is a claim: a wrong one proves
     /// nothing.
     pub fn check_pass_along(
@@ -111,7 +123,13 @@ impl Judge {
         reports.extend(match &evidence.comparison {
             Comparison::Statements => {
                 let goals = Lockstep::run(before, &unfilled, &Relation::new(evidence), along);
-                self.in_parallel(|| self.decide_goals(evidence, &base, &goals))
+                let (ordered, goals): (Vec<Goal>, Vec<Goal>) =
+                    goals.into_iter().partition(|goal| matches!(goal.kind, GoalKind::Ordered));
+                let mut reports = self.in_parallel(|| self.decide_goals(evidence, &base, &goals));
+                if !ordered.is_empty() && !sabotage::on("lockstep-orders-races") {
+                    reports.extend(self.without_races(before));
+                }
+                reports
             }
             Comparison::Iterations(claim) => self.check_reordering((before, &unfilled), evidence, claim, &base),
             Comparison::Values(claim) => self.check_flow((before, &unfilled), evidence, claim, &base),
@@ -393,6 +411,7 @@ pub(crate) fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, g
         GoalKind::Missing => missing(judge, &goal.path),
         GoalKind::Unread(unread) => unread.decide(judge),
         GoalKind::Alone(gathered) => lanes::alone(judge, &goal.path, gathered),
+        GoalKind::Ordered => unsupported("a loop over vectors became a loop in order"),
     };
     guessed_if(goal.is_guess, decision)
 }

@@ -121,7 +121,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "vectorize",
-        summary: "turn loops marked vectorized into vector statements, where there is one",
+        summary: "turn loops marked vectorized into vector statements, or else into scalar loops",
         run: vectorize,
         wanted: vectorize::is_wanted,
         request: None,

@@ -44,7 +44,12 @@ pub(super) fn loops_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Vec<Foun
         let around = |found: &&Found<'_>| {
             found.inner.var.name() == name && stores_to(&found.inner.body, &|stored| stored.name == buffer)
         };
-        named = all.iter().filter(around).cloned().collect();
+        let candidates: Vec<Found<'f>> = all.iter().filter(around).cloned().collect();
+        // Where loops of one name are nested, the inner one is nearer to the stores.
+        let is_outer = |found: &&Found<'_>| {
+            candidates.iter().any(|other| other.outer.iter().any(|run| run.var == found.inner.var))
+        };
+        named = candidates.iter().filter(|found| !is_outer(found)).cloned().collect();
     }
     if named.is_empty() {
         let mut names: Vec<&str> = all.iter().map(|found| found.inner.var.name()).collect();
