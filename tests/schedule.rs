@@ -103,3 +103,43 @@ files! {
     compute_inline_is_proved: "compute_inline", 1;
     double_buffer_is_proved: "double_buffer", 1;
 }
+
+/// A function over two matrices with a loop of lanes.
+fn lanes(kind: &str, body: &str) -> PrimFunc {
+    let head = format!("for i in range(n):\n    for c in {kind}:\n        ");
+    read(&program("a: (n, 9), b: (n, 9)", &(head + &body.replace('\n', "\n        "))))
+}
+
+#[test]
+fn lanes_that_do_not_race_may_run_in_order() {
+    let judge = judge();
+    let bodies = [
+        "B[i, c] = A[i, c]",
+        "if c + i < 7:\n    B[i, c] = A[i, c]",
+        "B[i, c] = A[i, c]\nA[i, c] = B[i, c] * T.float32(2)",
+    ];
+    for body in bodies {
+        let before = lanes("T.vectorized(7)", body);
+        let Rewritten { func, evidence, notes } = (pass_by_name("vectorize").unwrap().run)(&before).unwrap();
+        assert!(print_func(&func).contains("T.grid(n, 7)") && notes.len() == 1, "{}", print_func(&func));
+        let reports = judge.check_pass(&before, &func, &evidence);
+        assert!(is_proved(&reports), "{body}: {:?}", open(&reports));
+        assert!(reports.iter().any(|report| report.obligation == tilewright_verify::Obligation::Race));
+        // A loop in order is no loop of lanes, and neither is one of threads.
+        for (old, new) in [(&func, &before), (&lanes("T.parallel(7)", body), &func)] {
+            assert!(!is_proved(&judge.check_pass(old, new, &evidence)), "{body}");
+        }
+    }
+}
+
+#[test]
+fn lanes_that_race_are_not_what_a_loop_in_order_does() {
+    let judge = judge();
+    for body in
+        ["B[i, 3] = A[i, c]", "B[i, c + 1] = B[i, c]", "B[i, c] = B[i, 2]", "A[i, c] = B[i, 6 - c]\nB[i, c] = A[i, c]"]
+    {
+        let before = lanes("T.vectorized(7)", body);
+        let Rewritten { func, evidence, .. } = (pass_by_name("vectorize").unwrap().run)(&before).unwrap();
+        assert!(!is_proved(&judge.check_pass(&before, &func, &evidence)), "{body}");
+    }
+}
