@@ -27,7 +27,7 @@ use tilewright_ir::{
 use tilewright_verify::reorder::Statement;
 
 use super::super::Rewritten;
-use super::super::remap::{Move, inside, remap};
+use super::super::remap::{Move, inside, remap, retyped};
 use super::buffers::{allocated, moved_into, n_loads};
 use super::claims::{Claim, at, unchanged};
 use super::loops::{Found, loops_named, with_loop};
@@ -78,31 +78,34 @@ pub fn compute_at(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
         let wrong = || fault(format!("`{argument}` is no buffer and loop"), help);
         let (name, target) = argument.split_once(':').ok_or_else(wrong)?;
         let buffer = allocated(func, name.trim())?;
-        let Producer { nests, rest } = producer(func, &buffer)?;
+        let Producer { nests, rest, behind, own } = producer(func, &buffer)?;
         let found = target_loop(&rest, target.trim(), &buffer)?;
+        check_behind(&behind, &found, &buffer)?;
         let mut spans = region(&rest, &found, &buffer)?;
         let known = inside(&found.ranges(&rest), found.inner);
         let axes = axes(&nests, &buffer, &mut spans)?;
+        check_memory(&nests, &axes)?;
         let mut part = Part { axes: &axes, spans: &spans, known, values: Substitution::default() };
         let nests = nests.iter().map(|nest| part.stmt(nest)).collect::<Result<Vec<_>, _>>()?;
         let (to, values) = (shrunk(&buffer, &spans)?, part.values);
         let body = attached(&rest, &found, nests, &to)?;
-        let claim = move |old: &[Statement], new: &[Statement]| origins((old, new), [&buffer, &to.after], &values);
+        let claim = move |old: &[Statement], new: &[Statement]| origins((old, new), (&own, &to.after), &values);
         Ok((body, Claim::Values(Box::new(claim))))
     })
 }
 
-/// What each store after is: those to the buffer come in their order, and so do all others.
+/// What each store after is: those of the nests come in their order, and so do all others. The nests store to buffers of their
+/// `own`, of which one became another.
 fn origins(
     (old, new): (&[Statement], &[Statement]),
-    [before, after]: [&Buffer; 2],
+    (own, after): (&[Buffer], &Buffer),
     values: &Substitution,
 ) -> Option<Vec<Origin>> {
-    let places =
-        |is_meant: bool| old.iter().enumerate().filter(move |(_, store)| (store.buffer == *before) == is_meant);
+    let is_own = |store: &Statement| own.contains(&store.buffer);
+    let places = |is_meant: bool| old.iter().enumerate().filter(move |(_, store)| is_own(store) == is_meant);
     let (mut nests, mut others) = (places(true), places(false));
     let origin = |store: &Statement| {
-        if store.buffer != *after {
+        if store.buffer != *after && !own.contains(&store.buffer) {
             return others.next().map(|(position, old)| unchanged(position, old));
         }
         let (position, old) = nests.next()?;
@@ -129,16 +132,32 @@ fn target_loop<'f>(func: &'f PrimFunc, text: &str, buffer: &Buffer) -> Result<Fo
     }
 }
 
+/// Checks that a loop stands behind the nests, where all names that these use are known.
+fn check_behind(behind: &[Stmt], found: &Found<'_>, buffer: &Buffer) -> Result<(), Diagnostic> {
+    let mut is_behind = false;
+    for stmt in behind {
+        stmt.walk(&mut |part| is_behind |= matches!(&part.kind, StmtKind::For(run) if run.var == found.inner.var));
+    }
+    if is_behind {
+        return Ok(());
+    }
+    let message = format!("`{}` is around the nest that computes `{buffer}`", found.inner.var);
+    Err(fault(message, "name a loop behind that nest"))
+}
+
 /// For each axis of a buffer, the loops of its nests that run over it. An axis that no loop runs over is kept whole.
 fn axes(nests: &[Stmt], buffer: &Buffer, spans: &mut [Span]) -> Result<Vec<Vec<Var>>, Diagnostic> {
-    let mut bound: Vec<Var> = Vec::new();
+    let (mut bound, mut names): (Vec<Var>, Substitution) = (Vec::new(), Substitution::default());
     let mut accesses: Vec<Vec<Expr>> = Vec::new();
     for nest in nests {
         nest.walk(&mut |stmt| {
             match &stmt.kind {
                 StmtKind::For(inner) => bound.push(inner.var.clone()),
-                StmtKind::Let { var, .. } => bound.push(var.clone()),
-                StmtKind::Store { indices, .. } => accesses.push(indices.clone()),
+                StmtKind::Let { var, value, .. } => {
+                    let value = names.apply(value);
+                    names.insert(var, value);
+                }
+                StmtKind::Store { buffer: stored, indices, .. } if stored == buffer => accesses.push(indices.clone()),
                 _ => {}
             }
             for expr in stmt.exprs() {
@@ -151,6 +170,7 @@ fn axes(nests: &[Stmt], buffer: &Buffer, spans: &mut [Span]) -> Result<Vec<Vec<V
     }
     let mut axes: Vec<Vec<Var>> = vec![Vec::new(); buffer.rank()];
     for (axis, index) in accesses.iter().flat_map(|indices| indices.iter().enumerate()) {
+        let index = &names.apply(index);
         let is_inside = index.vars().iter().any(|var| bound.contains(var));
         let wrong = |why: &str| {
             let message = format!("`{buffer}` is accessed at `{index}` where it is computed, {why}");
@@ -167,12 +187,34 @@ fn axes(nests: &[Stmt], buffer: &Buffer, spans: &mut [Span]) -> Result<Vec<Vec<V
             }
             _ if is_inside => return Err(wrong("which is no loop variable")),
             _ => {
-                let zero = Expr::int_of(0, index.dtype().scalar).unwrap_or_else(|| Expr::int(0));
+                let ty = buffer.shape[axis].dtype().scalar;
+                let zero = Expr::int_of(0, ty).unwrap_or_else(|| Expr::int(0));
                 spans[axis] = Span { low: zero, extent: buffer.shape[axis].clone() };
             }
         }
     }
     Ok(axes)
+}
+
+/// Checks that the nests keep no values in memory of their own from one element to the next: some would not be computed.
+fn check_memory(nests: &[Stmt], axes: &[Vec<Var>]) -> Result<(), Diagnostic> {
+    let mut found = None;
+    for nest in nests {
+        nest.walk(&mut |stmt| {
+            let StmtKind::Allocate { buffer, body } = &stmt.kind else { return };
+            body.walk(&mut |part| {
+                if let StmtKind::For(run) = &part.kind
+                    && axes.iter().any(|vars| vars.contains(&run.var))
+                {
+                    found = Some(buffer.clone());
+                }
+            });
+        });
+    }
+    found.map_or(Ok(()), |kept| {
+        let message = format!("the nest keeps values in `{kept}` from one iteration to the next");
+        Err(fault(message, "allocate it inside of all loops over elements"))
+    })
 }
 
 /// Restricts a nest to part of each axis.
@@ -193,13 +235,15 @@ impl Part<'_> {
             return Err(fault(message, "bind it afterwards"));
         }
         let var = Var::new(inner.var.name(), inner.var.dtype());
+        let typed = |expr: &Expr| retyped(expr, var.dtype().scalar, &|_| None);
+        let span = Span { low: typed(&span.low), extent: typed(&span.extent) };
         let extent = match span.extent.as_const_int() {
             Some(all @ 2..) if sabotage::on("compute-at-short-box") => {
                 Expr::int_of(all - 1, var.dtype().scalar).unwrap_or_else(|| span.extent.clone())
             }
             _ => span.extent.clone(),
         };
-        let (min, end) = (self.expr(&inner.min)?, self.expr(&inner.extent)?);
+        let (min, end) = (typed(&self.expr(&inner.min)?), typed(&self.expr(&inner.extent)?));
         self.known = self.known.clone().with_loop(&var, &Expr::int(0), &extent);
         let index = simplify(&(span.low.clone() + Expr::from(&var)), &self.known);
         let end = simplify(&(min.clone() + end), &self.known);
@@ -221,7 +265,10 @@ impl Part<'_> {
 
     /// Whether a loop runs over the part exactly.
     fn is_whole(&self, inner: &For, span: &Span) -> bool {
-        let is_zero = |a: &Expr, b: &Expr| simplify(&(a.clone() - b.clone()), &self.known).as_const_int() == Some(0);
+        let is_zero = |a: &Expr, b: &Expr| {
+            let b = retyped(b, a.dtype().scalar, &|_| None);
+            simplify(&(a.clone() - b), &self.known).as_const_int() == Some(0)
+        };
         is_zero(&inner.min, &span.low) && is_zero(&inner.extent, &span.extent)
     }
 }

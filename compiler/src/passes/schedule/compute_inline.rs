@@ -51,7 +51,7 @@ use super::{applied, fault};
 pub fn compute_inline(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     applied("compute_inline", func, &|func, argument| {
         let buffer = allocated(func, argument)?;
-        let Producer { nests, rest } = producer(func, &buffer)?;
+        let Producer { nests, rest, .. } = producer(func, &buffer)?;
         let element = match nests.as_slice() {
             [nest] => element(nest, &buffer)?,
             _ => return Err(not_inline(&buffer, "it is computed by several nests")),

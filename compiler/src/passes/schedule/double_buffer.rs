@@ -217,7 +217,8 @@ impl<'f> Doubled<'f> {
     /// The first fill, and the loop.
     fn replaced(&self) -> Result<Stmt, Diagnostic> {
         let (var, inner) = (Expr::from(&self.inner.var), self.inner);
-        let is_run = simplify(&Expr::int(0).lt(inner.extent.clone()), self.known);
+        let zero = Expr::int_of(0, inner.extent.dtype().scalar).unwrap_or_else(|| Expr::int(0));
+        let is_run = simplify(&zero.lt(inner.extent.clone()), self.known);
         let Ok(first) = Simplify::within(self.known).stmt(&self.filled(&inner.min)?);
         let first = if is_run.as_const_int() == Some(1) { first } else { Stmt::guarded(is_run, first) };
         let next = self.next();

@@ -3,16 +3,20 @@
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Buffer, Diagnostic, PrimFunc, Stmt, StmtKind};
 
-use super::buffers::{loads_from, stores_to};
+use super::buffers::{loads_from, n_loads, stores_to};
 use super::fault;
 
 /// The statements that compute a buffer, and the function without them.
 #[derive(Clone, Debug)]
 pub(super) struct Producer {
-    /// The neighbours of one sequence that store to the buffer, and to nothing else, in order.
+    /// The neighbours of one sequence that store to the buffer, and else to memory of their own, in order.
     pub(super) nests: Vec<Stmt>,
     /// The function without them.
     pub(super) rest: PrimFunc,
+    /// The statements behind them in the same sequence.
+    pub(super) behind: Vec<Stmt>,
+    /// The buffer, and those that the nests allocate.
+    pub(super) own: Vec<Buffer>,
 }
 
 /// Returns the nests that compute a buffer, which come before everything that reads it.
@@ -20,17 +24,35 @@ pub(super) struct Producer {
 /// # Errors
 /// Nothing stores to the buffer, other stores are among those, or it is read in front of them.
 pub(super) fn producer(func: &PrimFunc, buffer: &Buffer) -> Result<Producer, Diagnostic> {
-    let mut take = Take { buffer, nests: Vec::new() };
+    let mut take = Take { buffer, nests: Vec::new(), behind: Vec::new() };
     let body = take.stmt(&func.body)?;
     if take.nests.is_empty() {
         return Err(fault(format!("nothing stores to `{buffer}`"), "name a buffer that the function computes"));
     }
-    Ok(Producer { nests: take.nests, rest: PrimFunc { body, ..func.clone() } })
+    let n_behind: usize = take.behind.iter().map(|stmt| n_loads(stmt, buffer)).sum();
+    if n_behind != n_loads(&body, buffer) {
+        return Err(take.mixed());
+    }
+    let mut own = vec![buffer.clone()];
+    take.nests.iter().for_each(|nest| own.extend(allocations(nest)));
+    Ok(Producer { nests: take.nests, rest: PrimFunc { body, ..func.clone() }, behind: take.behind, own })
+}
+
+/// The buffers that a statement allocates.
+fn allocations(stmt: &Stmt) -> Vec<Buffer> {
+    let mut found = Vec::new();
+    stmt.walk(&mut |part| {
+        if let StmtKind::Allocate { buffer, .. } = &part.kind {
+            found.push(buffer.clone());
+        }
+    });
+    found
 }
 
 struct Take<'a> {
     buffer: &'a Buffer,
     nests: Vec<Stmt>,
+    behind: Vec<Stmt>,
 }
 
 impl Take<'_> {
@@ -38,9 +60,11 @@ impl Take<'_> {
         stores_to(stmt, &|stored| stored == self.buffer)
     }
 
-    /// Whether a statement stores to the buffer and to nothing else.
+    /// Whether a statement stores to the buffer, and else to memory of its own.
     fn is_nest(&self, stmt: &Stmt) -> bool {
-        self.stores(stmt) && !stores_to(stmt, &|stored| stored != self.buffer)
+        let own = allocations(stmt);
+        let is_other = |stored: &Buffer| stored != self.buffer && !own.iter().any(|buffer| buffer.aliases(stored));
+        self.stores(stmt) && !stores_to(stmt, &is_other)
     }
 
     fn mixed(&self) -> Diagnostic {
@@ -73,6 +97,7 @@ impl Rewrite for Take<'_> {
             return Err(self.mixed());
         }
         self.nests = storing().cloned().collect();
+        self.behind = parts[last + 1..].to_vec();
         let kept = parts.iter().filter(|part| !self.stores(part)).cloned().collect();
         Ok(Stmt::seq(kept).at(stmt.span))
     }

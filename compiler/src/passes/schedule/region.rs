@@ -13,7 +13,7 @@ use tilewright_algebra::{Ranges, bounds_of, simplify};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, PrimFunc, Stmt, StmtKind, Var};
 
-use super::super::remap::{inside, symbol_ranges};
+use super::super::remap::{inside, retyped, symbol_ranges};
 use super::fault;
 use super::loops::Found;
 
@@ -129,14 +129,16 @@ impl Reads<'_> {
             if let Expr::Load { buffer, indices } = part
                 && buffer == self.buffer
             {
-                found.push(indices.iter().map(|index| self.read(index)).collect());
+                found.push(indices.iter().zip(&buffer.shape).map(|(index, extent)| self.read(index, extent)).collect());
             }
         });
         self.spans.extend(found);
     }
 
-    fn read(&self, index: &Expr) -> Read {
+    /// An index, in the type of the extent of its axis.
+    fn read(&self, index: &Expr, extent: &Expr) -> Read {
         let is_plain = index.dtype().is_scalar() && !index.reads_memory();
+        let index = &if is_plain { retyped(index, extent.dtype().scalar, &|_| None) } else { index.clone() };
         let bounds = |known: &Ranges| is_plain.then(|| bounds_of(index, known)).flatten();
         Read { index: index.clone(), of_one: bounds(&self.inner), of_all: bounds(&self.all) }
     }
