@@ -28,7 +28,7 @@ use tilewright_verify::reorder::Statement;
 
 use super::super::Rewritten;
 use super::super::remap::{Move, inside, remap, retyped};
-use super::buffers::{allocated, moved_into, n_loads};
+use super::buffers::{allocated, allocates, moved_into, n_loads};
 use super::claims::{Claim, at, unchanged};
 use super::loops::{Found, loops_named, with_loop};
 use super::producer::{Producer, producer};
@@ -332,5 +332,6 @@ fn attached(func: &PrimFunc, found: &Found<'_>, mut nests: Vec<Stmt>, to: &Move)
         (_, kind) => kind.is_concurrent(),
     };
     let own = found.outer.iter().chain([&inner]).filter(is_own).next_back();
+    let own = own.filter(|run| !allocates(&run.body, &to.before));
     Ok(own.map_or(body.clone(), |run| moved_into(&body, &to.after, &run.var)))
 }
