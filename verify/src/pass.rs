@@ -61,17 +61,6 @@ impl Judge {
         compared
     }
 
-    /// What is decided about races of the program before, where its iterations ran at once and run in order now.
-    fn without_races(&self, before: &PrimFunc) -> Vec<Report> {
-        let mut reports = self.check_program_on(Side::Before, before);
-        reports.retain(|report| report.obligation == Obligation::Race);
-        if reports.is_empty() {
-            let decide = || unsupported("nothing is known of races between the lanes of the program before");
-            reports.push(Self::report(Obligation::Race, "lanes", decide));
-        }
-        reports
-    }
-
     /// [`Judge::check_pass`] along a correspondence that the caller gives, and in no other way. It is a claim: a wrong one proves
     /// nothing.
     pub fn check_pass_along(
@@ -127,7 +116,7 @@ impl Judge {
                     goals.into_iter().partition(|goal| matches!(goal.kind, GoalKind::Ordered));
                 let mut reports = self.in_parallel(|| self.decide_goals(evidence, &base, &goals));
                 if !ordered.is_empty() && !sabotage::on("lockstep-orders-races") {
-                    reports.extend(self.without_races(before));
+                    reports.extend(self.check_races(before));
                 }
                 reports
             }

@@ -27,14 +27,12 @@ pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<
     Some(Flow { index: first.index(), before, after, stores })
 }
 
+/// What each store of the second program is, of those of the first one; `None` if that is not known.
+pub type Origins<'o> = dyn Fn(&[Statement], &[Statement]) -> Option<Vec<Origin>> + 'o;
+
 /// The same if the caller knows which store after is which store before: `origins` gets the stores of both programs, and returns
 /// what each store after is. `None` if it does not know either.
-pub fn known(
-    before: &PrimFunc,
-    after: &PrimFunc,
-    evidence: &Evidence,
-    origins: &dyn Fn(&[Statement], &[Statement]) -> Option<Vec<Origin>>,
-) -> Option<Flow> {
+pub fn known(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: &Origins<'_>) -> Option<Flow> {
     let [first, second] = programs(before, after, evidence).ok()?;
     let stores = |observed: &Observed| observed.program.statements[..observed.n_stores].to_vec();
     let mut stores = origins(&stores(&first), &stores(&second)).filter(|origins| origins.len() == second.n_stores)?;

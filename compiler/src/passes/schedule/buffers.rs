@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, PrimFunc, Stmt, StmtKind, Var};
 
-use super::fault;
+use super::{fault, known_names};
 
 /// Returns whether a statement stores to a buffer of a kind.
 pub(super) fn stores_to(stmt: &Stmt, is_meant: &dyn Fn(&Buffer) -> bool) -> bool {
@@ -53,9 +53,7 @@ pub(super) fn allocated(func: &PrimFunc, name: &str) -> Result<Buffer, Diagnosti
     let mut named = buffers.iter().filter(|buffer| buffer.name == name);
     let Some(buffer) = named.next() else {
         let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
-        let near = tilewright_script::nearest(name, names.iter().copied());
-        let help = near
-            .map_or_else(|| format!("its buffers are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+        let help = known_names("buffers", name, &names);
         return Err(fault(format!("`{}` has no buffer `{name}`", func.name), help));
     };
     if named.next().is_some() {
@@ -86,7 +84,7 @@ pub(super) fn n_loads(stmt: &Stmt, buffer: &Buffer) -> usize {
     stmt.walk(&mut |part| {
         for expr in part.exprs() {
             expr.walk(&mut |part| {
-                count += usize::from(matches!(part, Expr::Load { buffer: read, .. } if read == buffer))
+                count += usize::from(matches!(part, Expr::Load { buffer: read, .. } if read == buffer));
             });
         }
     });

@@ -331,7 +331,7 @@ fn attached(func: &PrimFunc, found: &Found<'_>, mut nests: Vec<Stmt>, to: &Move)
         (Scope::Shared, ForKind::ThreadBinding(ThreadTag::Thread(_))) => false,
         (_, kind) => kind.is_concurrent(),
     };
-    let own = found.outer.iter().chain([&inner]).filter(is_own).next_back();
+    let own = found.outer.iter().chain([&inner]).rfind(is_own);
     let own = own.filter(|run| !allocates(&run.body, &to.before));
     Ok(own.map_or(body.clone(), |run| moved_into(&body, &to.after, &run.var)))
 }

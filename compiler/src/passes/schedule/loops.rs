@@ -8,7 +8,7 @@ use tilewright_ir::{Diagnostic, For, ForKind, PrimFunc, Stmt, StmtKind, Var};
 
 use super::super::remap::{inside, symbol_ranges};
 use super::buffers::stores_to;
-use super::fault;
+use super::{fault, known_names};
 
 /// A loop, and the loops around it.
 #[derive(Clone, Debug)]
@@ -53,10 +53,9 @@ pub(super) fn loops_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Vec<Foun
     }
     if named.is_empty() {
         let mut names: Vec<&str> = all.iter().map(|found| found.inner.var.name()).collect();
+        names.sort_unstable();
         names.dedup();
-        let near = tilewright_script::nearest(text, names.iter().copied());
-        let help = near
-            .map_or_else(|| format!("its loops are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+        let help = known_names("loops", text, &names);
         return Err(fault(format!("`{}` has no loop `{text}`", func.name), help));
     }
     Ok(named)
@@ -68,14 +67,11 @@ pub(super) fn loops_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Vec<Foun
 /// There is none, or there are several.
 pub(super) fn loop_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Found<'f>, Diagnostic> {
     let mut named = loops_named(func, text)?;
-    match (named.pop(), named.len()) {
-        (Some(only), 0) => Ok(only),
-        _ => {
-            let help =
-                format!("name the buffer that is stored to inside, such as `C.{text}`, or give the loops other names");
-            Err(fault(format!("`{}` has several loops `{text}`", func.name), help))
-        }
+    if let (Some(only), 0) = (named.pop(), named.len()) {
+        return Ok(only);
     }
+    let help = format!("name the buffer that is stored to inside, such as `C.{text}`, or give the loops other names");
+    Err(fault(format!("`{}` has several loops `{text}`", func.name), help))
 }
 
 /// Checks that a loop runs its iterations one after the other.

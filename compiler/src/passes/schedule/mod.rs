@@ -108,3 +108,9 @@ pub(super) fn request(func: &mut PrimFunc, primitive: &str, argument: &str) -> R
 fn fault(message: impl Into<String>, help: impl Into<String>) -> Diagnostic {
     Diagnostic::error("schedule", None, message).with_help(help)
 }
+
+/// The name that is meant by an unknown one, or else all that there are. Names of one or two letters are near every other.
+fn known_names(kind: &str, name: &str, known: &[&str]) -> String {
+    let near = tilewright_script::nearest(name, known.iter().copied()).filter(|near| near.len() > 2);
+    near.map_or_else(|| format!("its {kind} are {}", known.join(", ")), |near| format!("did you mean `{near}`?"))
+}

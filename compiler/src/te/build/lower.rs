@@ -336,11 +336,11 @@ impl Lowering<'_> {
         let stages = || self.request.schedule.live_stages().rev();
         let moved = stages().filter_map(|stage| stage.attached.map(|attached| self.attached(stage, attached)));
         let mut steps: Vec<ScheduleStep> = moved.collect::<Built<_>>()?;
-        let step = |stage: &StageData, span: Option<Span>| {
+        let doubled = stages().filter(|stage| stage.is_doubled);
+        steps.extend(doubled.map(|stage| {
             let argument = self.buffer(stage.tensor).name.clone();
-            ScheduleStep { primitive: "double_buffer".to_owned(), argument, span }
-        };
-        steps.extend(stages().filter_map(|stage| stage.doubled.map(|span| step(stage, span))));
+            ScheduleStep { primitive: "double_buffer".to_owned(), argument, span: None }
+        }));
         Ok(steps)
     }
 

@@ -327,13 +327,12 @@ impl<'s> Stage<'s> {
     /// `double-buffer`: the tensor is an input or an output.
     pub fn double_buffer(&mut self) -> Result<(), Diagnostic> {
         self.check_live()?;
-        let place = self.schedule.te.place;
         if self.data().work == Work::Input || self.schedule.data().outputs.contains(&self.data().tensor) {
             let message = format!("`{}` is a parameter, whose memory is the caller's", self.buffer());
             return Err(Diagnostic::error("double-buffer", None, message)
                 .with_help("make a copy by cache_read or cache_write, and give that two halves"));
         }
-        self.edit()?.doubled = Some(place);
+        self.edit()?.is_doubled = true;
         Ok(())
     }
 

@@ -53,8 +53,8 @@ pub(super) struct StageData {
     pub(super) scope: Scope,
     /// The loop of another stage in which the tensor is computed.
     pub(super) attached: Option<Attached>,
-    /// The call that asked for two halves, one of which is filled while the other one is read.
-    pub(super) doubled: Option<Option<Span>>,
+    /// Whether the memory has two halves, one of which is filled while the other one is read.
+    pub(super) is_doubled: bool,
     /// Where a tensor (no cache) is read from, if not from itself: tensor and holder.
     pub(super) redirects: Vec<(usize, usize)>,
 }
@@ -155,7 +155,7 @@ impl StageData {
             tiled: None,
             scope: Scope::Global,
             attached: None,
-            doubled: None,
+            is_doubled: false,
             redirects: Vec::new(),
         }
     }
