@@ -41,8 +41,7 @@ use super::{applied, fault};
 /// let printed = tilewright_script::print_func(&split(&func)?.func);
 /// let body: Vec<&str> = printed.lines().skip(5).map(str::trim).collect();
 /// assert_eq!(body, [
-///     "for i_outer in range((n + 3) // 4):",
-///     "for i_inner in range(4):",
+///     "for i_outer, i_inner in T.grid((n + 3) // 4, 4):",
 ///     "if i_outer * 4 + i_inner < n:",
 ///     "B[i_outer * 4 + i_inner] = A[i_outer * 4 + i_inner]",
 /// ]);
