@@ -130,7 +130,6 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Judge, "lockstep-ignores-first-axis", "lockstep does not compare the first of several indices"),
     fault(Area::Judge, "lockstep-ignores-conditions", "lockstep does not compare conditions that both programs ask"),
     fault(Area::Judge, "lockstep-ignores-kinds", "lockstep lets a serial loop become a parallel one"),
-    fault(Area::Judge, "lockstep-orders-races", "lanes that race may become a loop that runs in order"),
     fault(Area::Judge, "reorder-leaves-domain", "iterations that were moved need not be iterations before"),
     fault(Area::Judge, "reorder-loses-instances", "iterations before need not take place after"),
     fault(Area::Judge, "reorder-ignores-order", "iterations that touch the same element may change their order"),

@@ -6,7 +6,6 @@ use rayon::prelude::*;
 use tilewright_ir::equal::same_operation;
 use tilewright_ir::{
     Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Comparison, Evidence, Expr, IndexMap, PrimFunc, Stmt, Var,
-    sabotage,
 };
 
 use crate::access::{Base, at_point, bindings_of, overflow};
@@ -115,7 +114,7 @@ impl Judge {
                 let (ordered, goals): (Vec<Goal>, Vec<Goal>) =
                     goals.into_iter().partition(|goal| matches!(goal.kind, GoalKind::Ordered));
                 let mut reports = self.in_parallel(|| self.decide_goals(evidence, &base, &goals));
-                if !ordered.is_empty() && !sabotage::on("lockstep-orders-races") {
+                if !ordered.is_empty() {
                     reports.extend(self.check_races(before));
                 }
                 reports
