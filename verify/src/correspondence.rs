@@ -79,7 +79,7 @@ pub enum Pair {
         /// The stores.
         body: Vec<Row>,
     },
-    /// One of the statements in its other form ([`crate::forms`]): its condition taken apart, or a choice as a branch.
+    /// One of the statements in its other form (`crate::forms`): its condition taken apart, or a choice as a branch.
     Unfolded(Side, Box<Pair>),
     /// Two allocations.
     Allocate(Vec<Row>),

@@ -7,8 +7,8 @@
 //!             C[i] = t[0]                       last k in both
 //! ```
 //!
-//! First each program is looked at by itself ([`sources`]), then the values that both leave are followed back, side by side
-//! ([`origins`]). Nothing here is believed: the judge checks the claim, and a wrong one is *unknown*.
+//! First each program is looked at by itself (`sources`), then the values that both leave are followed back, side by side
+//! (`origins`). Nothing here is believed: the judge checks the claim, and a wrong one is *unknown*.
 
 mod given;
 mod origins;
