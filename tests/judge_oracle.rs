@@ -232,7 +232,7 @@ fn what_is_proved_of_a_pass_is_what_the_interpreter_sees() {
         let mut random = Random(seed);
         let mut func = program(&mut random);
         for name in DEFAULT_PIPELINE {
-            let Ok(Rewritten { func: right, evidence }) = (pass_by_name(name).unwrap().run)(&func) else {
+            let Ok(Rewritten { func: right, evidence, .. }) = (pass_by_name(name).unwrap().run)(&func) else {
                 count.add(name, "not run");
                 return Ok(());
             };

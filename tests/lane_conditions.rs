@@ -85,7 +85,7 @@ impl Rewrite for Change {
 /// The worst verdict on the pass, its result changed.
 fn verdict(conditions: &[&str], mut change: Change) -> Verdict {
     let before = program(conditions);
-    let Rewritten { mut func, evidence } = lower_texture(&before).unwrap();
+    let Rewritten { mut func, evidence, .. } = lower_texture(&before).unwrap();
     let Ok(body) = change.stmt(&func.body);
     func.body = body;
     tilewright_ir::validate(&func).unwrap();

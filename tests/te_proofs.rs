@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use tilewright::passes::{DEFAULT_PIPELINE, pass_by_name};
+use tilewright::passes::{pass_by_name, pipeline_of};
 use tilewright::te::{Lowered, evaluate};
 use tilewright_verify::{Config, Judge, Report};
 
@@ -21,7 +21,7 @@ fn prove(file: &str) {
         let mut reports: Vec<Report> = judge.check_definition(&lowered.definition);
         reports.extend(judge.check_lowering(&lowered.definition, &lowered.func, &lowered.evidence));
         let mut func = lowered.func.clone();
-        for name in DEFAULT_PIPELINE {
+        for name in pipeline_of(&func).unwrap() {
             let rewritten = (pass_by_name(name).unwrap().run)(&func).unwrap();
             let found = judge.check_pass(&func, &rewritten.func, &rewritten.evidence);
             eprintln!("  {name}: {:.1} ms", found.iter().map(|report| report.ms).sum::<f64>());
@@ -63,4 +63,5 @@ programs! {
     separators_in_sequence_are_proved: "rfc39_separators_in_sequence.py";
     a_symbolic_layout_is_proved: "nhwc_to_nchw4c_symbolic.py";
     a_convolution_is_proved: "conv2d_resnet.py";
+    tiles_that_are_computed_where_they_are_read_are_proved: "blur_tiled.py";
 }

@@ -215,7 +215,7 @@ fn lanes_without_a_value_lie_where_the_map_says() {
             Y[b, d] = P[0, d // 4, b, d % 4]
 ";
     let func = read(head, before);
-    let Rewritten { func: right, evidence } = lower_texture(&func).unwrap();
+    let Rewritten { func: right, evidence, .. } = lower_texture(&func).unwrap();
     assert_eq!(open(&judge().check_pass(&func, &right, &evidence)), Vec::<String>::new());
     assert_eq!(runs(&func, 1), runs(&right, 1));
     let mut wrong = right.clone();
@@ -286,7 +286,7 @@ fn an_index_that_is_read_is_compared_where_the_layout_puts_it() {
     let head = "X: T.Buffer((3, 5), \"int32\"), I: T.Buffer((7,), \"int32\"), Y: T.Buffer((7,), \"int32\")";
     for map in ["lambda a, b: [b, a]", "lambda a, b: [a, b // 2, b % 2]"] {
         let before = read(head, &text(map));
-        let Rewritten { func: right, evidence } = tilewright::passes::apply_buffer_transforms(&before).unwrap();
+        let Rewritten { func: right, evidence, .. } = tilewright::passes::apply_buffer_transforms(&before).unwrap();
         let found = |after: &PrimFunc| open(&judge().check_pass(&before, after, &evidence));
         assert_eq!(found(&right), Vec::<String>::new(), "{map}");
         let mut n_wrong = 0;
@@ -402,7 +402,7 @@ fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
             0 => naively_vectorized(&mutated),
             _ => vectorize(&mutated).unwrap().func,
         };
-        let Ok(Rewritten { func: mut after, evidence }) = lower_texture(&lanes) else {
+        let Ok(Rewritten { func: mut after, evidence, .. }) = lower_texture(&lanes) else {
             count.add("not lowered");
             continue;
         };

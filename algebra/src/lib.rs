@@ -81,3 +81,23 @@ pub fn linear_in(expr: &Expr, var: &tilewright_ir::Var, ranges: &Ranges) -> Opti
     (free(&stride) && free(&base)).then_some(())?;
     Some((simplifier.emit(&base, ty)?, simplifier.emit(&stride, ty)?))
 }
+
+/// Returns a lower and an upper bound of an index, in which no index of `ranges` occurs: only variables that are no loop
+/// variables or indices there. Both are attained where the index is a sum of multiples of different indices. Returns `None` if no
+/// such bounds are found, or if a constant of one does not fit the type of the index.
+///
+/// ```
+/// use tilewright_algebra::{Ranges, bounds_of};
+/// use tilewright_ir::{Expr, Var};
+/// let (outer, inner, r) = (Var::index("outer"), Var::index("inner"), Var::index("r"));
+/// let ranges = Ranges::new().with(&inner, &Expr::int(8)).with(&r, &Expr::int(3));
+/// let index = Expr::from(&outer) * Expr::int(8) + Expr::from(&inner) + Expr::from(&r);
+/// let (least, greatest) = bounds_of(&index, &ranges).expect("it is linear");
+/// assert_eq!((least.to_string(), greatest.to_string()), ("outer * 8".to_owned(), "outer * 8 + 9".to_owned()));
+/// ```
+pub fn bounds_of(expr: &Expr, ranges: &Ranges) -> Option<(Expr, Expr)> {
+    let simplifier = Simplifier::new(ranges);
+    let (poly, ty) = (simplifier.poly(expr)?, expr.dtype().scalar);
+    let (least, greatest) = (ranges.least(&poly)?, ranges.greatest(&poly)?);
+    Some((simplifier.emit(&least, ty)?, simplifier.emit(&greatest, ty)?))
+}

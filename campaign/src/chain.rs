@@ -12,7 +12,7 @@ use super::oracle::{Failure, Outcome};
 use super::program::ProgramCase;
 use tilewright_compiler::harness::compare::{self, Tolerance};
 use tilewright_compiler::harness::layout::places;
-use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
+use tilewright_compiler::passes::{pass_by_name, pipeline_of};
 
 /// Limit on the iterations of a program. A case that exceeds it is invalid, so programs that never
 /// end do no harm.
@@ -100,7 +100,9 @@ impl Chain {
     /// [`Outcome::Failed`] if the evidence of a pass does not give the layout of an argument.
     pub fn new(first: ChainLink) -> Result<Self, Outcome> {
         let mut chain = Self { links: vec![first], refused: None };
-        for name in DEFAULT_PIPELINE {
+        let names = pipeline_of(&chain.links[0].func)
+            .map_err(|found| Outcome::Invalid(found.first().map_or_else(String::new, ToString::to_string)))?;
+        for name in names {
             let last = &chain.links[chain.links.len() - 1];
             let Ok(pass) = pass_by_name(name) else { continue };
             if !(pass.wanted)(&last.func) {

@@ -139,6 +139,8 @@ pub struct Lowering {
     pub stopped: Option<Blocked>,
     /// The kernels of the last program, or why the code generator refuses it; `None` if some step was not accepted.
     pub kernels: Option<Result<Kernels, Vec<Diagnostic>>>,
+    /// Warnings about what was asked for and not done.
+    pub notes: Vec<Diagnostic>,
 }
 
 /// Called before each step with the function's name and the step's.
@@ -294,6 +296,7 @@ pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Resul
         for step in lowering.steps.iter_mut().filter(|step| step.blocked.is_none()) {
             step.premises.extend(assume::premises(&assumed));
         }
+        outcome.warnings.extend(lowering.notes.iter().cloned());
         let mut function = FunctionOutcome::of_lowering(&program.func.name, &lowering);
         function.texture_limits = limits;
         function.run = engines::run(program, &lowering, options, observe)?;
@@ -371,15 +374,18 @@ pub fn lower(
         executed::refute(Before::Definition(definition), &program.func, None, &mut reports);
     }
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
-    let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), stopped: None, kernels: None };
+    let mut lowering =
+        Lowering { stages: vec![stage], steps: Vec::new(), stopped: None, kernels: None, notes: Vec::new() };
     let mut premises = Premise::of_call(&program.func);
     if let Some((definition, evidence)) = &program.definition {
         premises.extend(Premise::of_lowering(definition, evidence));
     }
     premises.extend(factored.into_iter().filter_map(|(_, premise)| premise));
     lowering.finish(first, start, (reports, premises), allow_unknown);
-    let in_pipeline = |pass: &&Pass| passes::DEFAULT_PIPELINE.contains(&pass.name) && (pass.wanted)(&program.func);
-    for pass in passes::PASSES.iter().filter(in_pipeline) {
+    // A step of a schedule is wanted because it is there.
+    let is_wanted = |pass: &&Pass| !passes::DEFAULT_PIPELINE.contains(&pass.name) || (pass.wanted)(&program.func);
+    let names = passes::pipeline_of(&program.func)?;
+    for pass in names.into_iter().filter_map(|name| passes::pass_by_name(name).ok()).filter(is_wanted) {
         if let Some(blocked) = lowering.stopped.clone() {
             let (name, blocked) = (pass.name.to_owned(), Some(blocked));
             lowering.steps.push(StepOutcome { name, ms: 0.0, reports: Vec::new(), premises: Vec::new(), blocked });
@@ -435,6 +441,7 @@ impl Lowering {
             let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Err(CheckFault::Internal(format!("internal: `{}` made a malformed program: {what}", pass.name)));
         }
+        self.notes.extend(after.notes);
         let mut reports = judge.check_pass(&before, &after.func, &after.evidence);
         executed::refute(Before::Func(&before), &after.func, Some(&after.evidence), &mut reports);
         let mut premises = Premise::of_call(&after.func);

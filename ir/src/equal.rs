@@ -72,6 +72,7 @@ impl Matcher {
             && self.stmt(&a.body, &b.body)
             && self.all(maps.0, maps.1, |m, a, b| m.var(&a.0, &b.0) && m.all(&a.1, &b.1, Self::index_map))
             && self.all(tiles.0, tiles.1, |m, a, b| m.var(&a.0, &b.0) && a.1.is_same(&b.1))
+            && a.attrs.schedule == b.attrs.schedule
             && a.attrs.texture_limits == b.attrs.texture_limits
             && self.all(&a.attrs.extents, &b.attrs.extents, Self::var)
             && self.entries(&a.attrs.other, &b.attrs.other)

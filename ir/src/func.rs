@@ -6,6 +6,7 @@ use crate::buffer::Buffer;
 use crate::diag::Span;
 use crate::expr::Expr;
 use crate::index_map::IndexMap;
+use crate::schedule::ScheduleStep;
 use crate::stmt::{AttrValue, Stmt, StmtKind};
 use crate::texture::TextureLimits;
 use crate::tile::TileRequest;
@@ -39,6 +40,9 @@ pub struct FuncAttrs {
     /// `tile_layout`: for a data variable, the XLA layout to apply to every buffer on it after its index maps. The
     /// pass `tile_layout` removes the attribute.
     pub tile_layout: Vec<(Var, TileRequest)>,
+    /// `schedule`: primitives to apply, in this order, before everything else: `["split=i:4", "unroll=i_inner"]`. The pass
+    /// of each primitive removes its steps.
+    pub schedule: Vec<ScheduleStep>,
     /// The largest texture that the target device supports (attribute `texture_limits`, such as `"16384x16384"`).
     /// `None` if the function is not tied to a device.
     pub texture_limits: Option<TextureLimits>,

@@ -98,6 +98,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
             let kernels = kernels.as_ref().map_err(|found| fault(found.clone()))?;
             outputs.extend(files(&program.func.name, &lowering, form(kernels, args.checked)));
         }
+        printer.diagnostics(&input.source, &lowering.notes);
         let mut function = FunctionOutcome::of_lowering(&program.func.name, &lowering);
         function.texture_limits = limits;
         outcome.functions.push(function);

@@ -62,7 +62,9 @@ pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus,
             if let Some(text) = request {
                 ask(pass, &mut func, text)?;
             }
-            func = (pass.run)(&func).map_err(fault)?.func;
+            let rewritten = (pass.run)(&func).map_err(fault)?;
+            printer.diagnostics(&input.source, &rewritten.notes);
+            func = rewritten.func;
         }
         module.funcs.push(func);
     }

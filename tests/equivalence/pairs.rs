@@ -133,7 +133,7 @@ fn case(text: &str) -> Case {
     Case { name: name.to_owned(), params: params.to_owned(), before, variants }
 }
 
-fn change(line: &str) -> (String, String) {
+pub(crate) fn change(line: &str) -> (String, String) {
     let (old, new) = line.split_once(" => ").unwrap();
     (old.to_owned(), new.to_owned())
 }

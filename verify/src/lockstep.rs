@@ -16,7 +16,7 @@ mod values;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Expr, For, PrimFunc, Span, Stmt, StmtKind, UnaryOp, Var};
+use tilewright_ir::{Expr, For, ForKind, PrimFunc, Span, Stmt, StmtKind, UnaryOp, Var};
 
 pub(crate) use goal::{Goal, GoalKind};
 pub(crate) use memory::{Choice, Read, loads, with_old_loads};
@@ -241,9 +241,13 @@ impl<'a> Lockstep<'a> {
 
     /// The heads of two loops: the same kind, type and iterations.
     fn loops(&mut self, (x, y): (&For, &For), loads: [&[LoadPair]; 2]) {
-        if x.kind != y.kind && !sabotage::on("lockstep-ignores-kinds") {
+        if x.kind == ForKind::Vectorized && y.kind == ForKind::Serial {
+            // Iterations that run at once without a race may run one after the other.
+            self.goal(Obligation::Race, GoalKind::Ordered);
+        } else if x.kind != y.kind && !sabotage::on("lockstep-ignores-kinds") {
             self.stuck(format!("the loop over `{}` was {:?} and is {:?}", x.var, x.kind, y.kind));
-        } else if x.var.dtype() != y.var.dtype() {
+        }
+        if x.var.dtype() != y.var.dtype() {
             self.stuck(format!("the loop variable `{}` changed its type", x.var));
         }
         let mut pairs = Vec::new();

@@ -277,7 +277,7 @@ impl<'a> Lowering<'a> {
             GoalKind::Holds(cond) => holds(self.judge, &goal.path, cond),
             GoalKind::Fits(exprs) => fit(&goal.path, exprs, &self.base),
             GoalKind::Stuck(reason) => unknown(reason.clone()),
-            GoalKind::Stored(..) | GoalKind::Missing | GoalKind::Unread(_) | GoalKind::Alone(_) => {
+            GoalKind::Stored(..) | GoalKind::Missing | GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Ordered => {
                 unknown("no single value")
             }
         };

@@ -111,7 +111,13 @@ impl Judge {
         reports.extend(match &evidence.comparison {
             Comparison::Statements => {
                 let goals = Lockstep::run(before, &unfilled, &Relation::new(evidence), along);
-                self.in_parallel(|| self.decide_goals(evidence, &base, &goals))
+                let (ordered, goals): (Vec<Goal>, Vec<Goal>) =
+                    goals.into_iter().partition(|goal| matches!(goal.kind, GoalKind::Ordered));
+                let mut reports = self.in_parallel(|| self.decide_goals(evidence, &base, &goals));
+                if !ordered.is_empty() {
+                    reports.extend(self.check_races(before));
+                }
+                reports
             }
             Comparison::Iterations(claim) => self.check_reordering((before, &unfilled), evidence, claim, &base),
             Comparison::Values(claim) => self.check_flow((before, &unfilled), evidence, claim, &base),
@@ -394,6 +400,7 @@ pub(crate) fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, g
         GoalKind::Missing => missing(judge, &goal.path),
         GoalKind::Unread(unread) => unread.decide(judge),
         GoalKind::Alone(gathered) => lanes::alone(judge, &goal.path, gathered),
+        GoalKind::Ordered => unsupported("a loop over vectors became a loop in order"),
     };
     guessed_if(goal.is_guess, decision)
 }

@@ -28,7 +28,7 @@ use crate::inputs::control_reads_memory;
 use crate::mutate::{false_evidence, mutated_program, naively_vectorized, with_racing_loop};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::{BuiltProgram, ProgramCase};
-use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
+use tilewright_compiler::passes::{pass_by_name, pipeline_of};
 
 /// Limit on the number of elements of a tensor.
 const ELEMENTS: i64 = 256;
@@ -234,8 +234,9 @@ impl JudgePrograms {
         // A pass may make another one applicable, so this count may be too low; changes beyond it
         // are not made.
         let wanted = |name: &&&str| pass_by_name(name).is_ok_and(|pass| (pass.wanted)(&func));
-        let n_passes = u64::try_from(DEFAULT_PIPELINE.iter().filter(wanted).count()).unwrap_or(1).max(1);
-        for name in DEFAULT_PIPELINE {
+        let Ok(names) = pipeline_of(&func) else { return Outcome::Invalid("a step is no primitive".into()) };
+        let n_passes = u64::try_from(names.iter().filter(wanted).count()).unwrap_or(1).max(1);
+        for name in names {
             let Ok(pass) = pass_by_name(name) else { continue };
             if !(pass.wanted)(&func) {
                 continue;

@@ -11,8 +11,8 @@ use arbitrary::{Result, Unstructured};
 use tilewright_ir::{DataType, ScalarType, Scope};
 
 use super::recipe::{
-    At, Binary, Compare, ELEMENTS, Edge, Guard, Keep, Kind, Layout, Loop, Premise, Read, Recipe, Reduce, ReduceOp,
-    Stage, Tensor, Test, Unary, Value, View,
+    At, Binary, Compare, ELEMENTS, Edge, Guard, Keep, Kind, Layout, Loop, Premise, Primitive, Read, Recipe, Reduce,
+    ReduceOp, Stage, Step, Tensor, Test, Unary, Value, View,
 };
 use super::simpler::parts_mut;
 use crate::config::Config;
@@ -67,10 +67,28 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
     let unknown = draw.unknown()?;
     let premises = [Premise::Nothing, Premise::AtMost, Premise::AtLeast, Premise::Exactly];
     let premise = if unknown.is_empty() { Premise::Nothing } else { *draw.u.choose(&premises)? };
-    Ok(Recipe { seed, inputs, scalars, stages, unknown, premise })
+    let steps = draw.steps()?;
+    Ok(Recipe { seed, inputs, scalars, stages, unknown, premise, steps })
 }
 
 impl Draw<'_, '_, '_> {
+    /// A schedule of one to four steps for one program in four. A buffer that is computed in a loop often gets two halves.
+    fn steps(&mut self) -> Result<Vec<Step>> {
+        let mut steps: Vec<Step> = Vec::new();
+        // None if the bytes are used up.
+        if self.u.ratio(3, 4)? {
+            return Ok(steps);
+        }
+        for _ in 0..self.u.int_in_range(1..=4usize)? {
+            let is_moved = steps.last().is_some_and(|step| step.primitive == Primitive::ComputeAt);
+            let drawn = *self.u.choose(&Primitive::ALL)?;
+            let primitive = if is_moved && self.u.ratio(1, 2)? { Primitive::DoubleBuffer } else { drawn };
+            let (place, amount) = (self.u.int_in_range(0..=15)?, self.u.int_in_range(0..=5)?);
+            steps.push(Step { primitive, place, amount });
+        }
+        Ok(steps)
+    }
+
     /// True with this probability in percent.
     fn percent(&mut self, percent: u8) -> Result<bool> {
         extents::percent(self.u, percent)

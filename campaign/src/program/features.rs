@@ -16,6 +16,7 @@ pub(super) fn features(recipe: &Recipe) -> Vec<String> {
         seen.add("kind:symbolic");
         seen.add(format!("premise:{}", name(&recipe.premise)));
     }
+    recipe.steps.iter().for_each(|step| seen.add(format!("step:{}", step.primitive.name())));
     if recipe.stages.len() > 1 {
         seen.add("kind:stages");
     }

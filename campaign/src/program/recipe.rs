@@ -29,6 +29,53 @@ pub struct Recipe {
     /// What the program asserts about the symbolic extents before anything else.
     #[serde(default, skip_serializing_if = "Premise::is_nothing")]
     pub premise: Premise,
+    /// The steps of the schedule; those that do not apply are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+}
+
+/// A step of a schedule: the first loop or buffer that it applies to, counted from a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The primitive.
+    pub primitive: Primitive,
+    /// The number of the first loop or buffer that is tried.
+    pub place: usize,
+    /// The iterations of the inner loop of a split, less two.
+    pub amount: u8,
+}
+
+/// A primitive of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Primitive {
+    /// One loop becomes two.
+    Split,
+    /// A loop is written out.
+    Unroll,
+    /// A buffer is computed in the loop that reads it.
+    ComputeAt,
+    /// A value stands where it was read.
+    ComputeInline,
+    /// A buffer has two halves.
+    DoubleBuffer,
+}
+
+impl Primitive {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Split, Self::Unroll, Self::ComputeAt, Self::ComputeInline, Self::DoubleBuffer];
+
+    /// The name of the pass.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::Unroll => "unroll",
+            Self::ComputeAt => "compute_at",
+            Self::ComputeInline => "compute_inline",
+            Self::DoubleBuffer => "double_buffer",
+        }
+    }
 }
 
 /// An assertion about symbolic extents.

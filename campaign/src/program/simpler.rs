@@ -26,6 +26,7 @@ pub(super) fn simpler(recipe: &Recipe) -> Vec<Recipe> {
     if !recipe.scalars.is_empty() {
         found.push(with(&|r| r.scalars.clear()));
     }
+    found.extend(without_one(&recipe.steps).into_iter().map(|steps| with(&|r| r.steps.clone_from(&steps))));
     found.push(with(&|r| r.premise = Premise::Nothing));
     found.extend(without_one(&recipe.unknown).into_iter().map(|unknown| with(&|r| r.unknown.clone_from(&unknown))));
     for (number, stage) in recipe.stages.iter().enumerate() {

@@ -15,8 +15,9 @@ mod origins;
 mod samples;
 mod sources;
 
-use tilewright_ir::{Evidence, Flow, PrimFunc};
-use tilewright_verify::flow::programs;
+use tilewright_ir::{Evidence, Flow, Origin, PrimFunc};
+use tilewright_verify::flow::{Observed, programs};
+use tilewright_verify::reorder::Statement;
 
 pub(crate) use origins::put;
 pub(crate) use sources::of as sources;
@@ -29,4 +30,18 @@ pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<
     let mut stores = origins::find(&first, &second, [&before, &after], evidence);
     given::find(&first, &second, [&before, &after], &mut stores);
     Some(Flow { index: first.index(), before, after, stores })
+}
+
+/// What each store of the second program is, of those of the first one; `None` if that is not known.
+pub type Origins<'o> = dyn Fn(&[Statement], &[Statement]) -> Option<Vec<Origin>> + 'o;
+
+/// The same if the caller knows which store after is which store before: `origins` gets the stores of both programs, and returns
+/// what each store after is. `None` if it does not know either.
+pub fn known(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: &Origins<'_>) -> Option<Flow> {
+    let [first, second] = programs(before, after, evidence).ok()?;
+    let stores = |observed: &Observed| observed.program.statements[..observed.n_stores].to_vec();
+    let mut stores = origins(&stores(&first), &stores(&second)).filter(|origins| origins.len() == second.n_stores)?;
+    // What is read in the end is compared with what is read in the end, whatever is claimed.
+    stores.resize_with(second.program.statements.len(), Origin::default);
+    Some(Flow { index: first.index(), before: sources::of(&first), after: sources::of(&second), stores })
 }

@@ -43,7 +43,7 @@ pub fn apply_buffer_transforms(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnos
     let mut after = relaid(func, &claims).map_err(|error| vec![error])?;
     after.attrs.layout_transform_map.clear();
     let evidence = Evidence { pass: "apply_buffer_transforms".to_owned(), buffers: claims, ..Evidence::default() };
-    Ok(Rewritten { func: after, evidence })
+    Ok(Rewritten { func: after, evidence, notes: Vec::new() })
 }
 
 /// Returns the claims for all buffers on one memory.

@@ -5,6 +5,7 @@ mod flatten_buffer;
 mod lanes;
 mod lower_texture;
 mod remap;
+mod schedule;
 mod simplify;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
 pub use apply_buffer_transforms::apply_buffer_transforms;
 pub use flatten_buffer::flatten_buffer;
 pub use lower_texture::lower_texture;
+pub use schedule::{compute_at, compute_inline, double_buffer, split, unroll};
 pub use simplify::simplify;
 pub use tile_layout::tile_layout;
 pub use vectorize::vectorize;
@@ -32,6 +34,8 @@ pub struct Rewritten {
     pub func: PrimFunc,
     /// The claim about the change.
     pub evidence: Evidence,
+    /// Warnings about what was asked for and not done.
+    pub notes: Vec<Diagnostic>,
 }
 
 /// Adds the request in a text, such as `A:{1,0:T(8,128)}`, to the attributes of a function.
@@ -60,6 +64,41 @@ fn always(_: &PrimFunc) -> bool {
 /// Every pass, by name, in the order of the pipeline.
 pub static PASSES: &[Pass] = &[
     Pass {
+        name: "split",
+        summary: "split a loop in two: split=i:4",
+        run: split,
+        wanted: |func| schedule::is_next(func, "split"),
+        request: Some(|func, text| schedule::request(func, "split", text)),
+    },
+    Pass {
+        name: "unroll",
+        summary: "write out the iterations of a loop: unroll=i",
+        run: unroll,
+        wanted: |func| schedule::is_next(func, "unroll"),
+        request: Some(|func, text| schedule::request(func, "unroll", text)),
+    },
+    Pass {
+        name: "compute_at",
+        summary: "compute a buffer in the loop that reads it: compute_at=A:i",
+        run: compute_at,
+        wanted: |func| schedule::is_next(func, "compute_at"),
+        request: Some(|func, text| schedule::request(func, "compute_at", text)),
+    },
+    Pass {
+        name: "compute_inline",
+        summary: "put the value of a buffer where it is read: compute_inline=A",
+        run: compute_inline,
+        wanted: |func| schedule::is_next(func, "compute_inline"),
+        request: Some(|func, text| schedule::request(func, "compute_inline", text)),
+    },
+    Pass {
+        name: "double_buffer",
+        summary: "fill one half of a buffer for the next iteration while the other one is read: double_buffer=A",
+        run: double_buffer,
+        wanted: |func| schedule::is_next(func, "double_buffer"),
+        request: Some(|func, text| schedule::request(func, "double_buffer", text)),
+    },
+    Pass {
         name: "apply_buffer_transforms",
         summary: "move buffers to the layouts that layout_transform_map asks for",
         run: apply_buffer_transforms,
@@ -82,7 +121,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "vectorize",
-        summary: "turn loops marked vectorized into vector statements, where there is one",
+        summary: "turn loops marked vectorized into vector statements, or else into scalar loops",
         run: vectorize,
         wanted: vectorize::is_wanted,
         request: None,
@@ -103,10 +142,18 @@ pub static PASSES: &[Pass] = &[
     },
 ];
 
-/// The passes that `check` and `compile` run, in order. Buffers are flattened before loops are vectorized: the
+/// The passes that `check` and `compile` run after the steps of a schedule, in order. Buffers are flattened before loops are vectorized: the
 /// channels of an NCHW buffer are evenly spaced in flat memory, but are no ramp in its last axis.
 pub static DEFAULT_PIPELINE: &[&str] =
     &["apply_buffer_transforms", "tile_layout", "flatten_buffer", "vectorize", "lower_texture", "simplify"];
+
+/// Returns the names of the passes for a function, in order: one for each step of its schedule, then [`DEFAULT_PIPELINE`].
+///
+/// # Errors
+/// `schedule`: a step is no primitive.
+pub fn pipeline_of(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
+    Ok(schedule::names(func)?.into_iter().chain(DEFAULT_PIPELINE.iter().copied()).collect())
+}
 
 /// Returns the pass of that name.
 ///

@@ -86,7 +86,7 @@ pub(super) fn regrouped(
     let claim = |Move { before, after, map }| BufferClaim { before, after, map, change, padded_axes: Vec::new() };
     let buffers = moves.into_iter().map(claim).collect();
     let evidence = Evidence { pass: pass.to_owned(), buffers, ..Evidence::default() };
-    Rewritten { func: PrimFunc { body, ..func.clone() }, evidence }
+    Rewritten { func: PrimFunc { body, ..func.clone() }, evidence, notes: Vec::new() }
 }
 
 /// The ranges of the symbolic extents of a function: at least 1.

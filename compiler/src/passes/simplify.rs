@@ -21,13 +21,21 @@ use tilewright_algebra::{Ranges, Simplifier};
 
 /// Simplifies a function. It never fails; the result has the type of a pass.
 pub fn simplify(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
-    let Ok(body) = Simplify { ranges: symbol_ranges(func) }.stmt(&func.body);
+    let Ok(body) = Simplify::within(&symbol_ranges(func)).stmt(&func.body);
     let evidence = Evidence { pass: "simplify".to_owned(), buffers: Vec::new(), ..Evidence::default() };
-    Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence })
+    Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence, notes: Vec::new() })
 }
 
-struct Simplify {
+/// The rewrite, with what is known of variables at the current statement.
+pub(super) struct Simplify {
     ranges: Ranges,
+}
+
+impl Simplify {
+    /// The rewrite of a statement where this much is known of its variables.
+    pub(super) fn within(ranges: &Ranges) -> Self {
+        Self { ranges: ranges.clone() }
+    }
 }
 
 impl Rewrite for Simplify {

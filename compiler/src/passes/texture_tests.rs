@@ -80,7 +80,7 @@ fn a_condition_of_all_lanes_stays_one() {
 }
 
 #[test]
-fn a_loop_without_a_vector_statement_stays_a_loop() {
+fn a_loop_without_a_vector_statement_becomes_a_scalar_loop() {
     let cases: [(&str, &[&str]); 10] = [
         ("T.vectorized(5)", &["B[i, c] = A[i, c]"]),
         ("T.vectorized(4)", &["B[i, c + 1] = B[i, c]"]),
@@ -94,12 +94,16 @@ fn a_loop_without_a_vector_statement_stays_a_loop() {
         ("T.vectorized(4)", &["B[i, c] = A[i, c]", "A[i, c] = B[i, c]"]),
     ];
     for (kind, body) in cases {
-        let mut lines = vec!["for i in range(4):".to_owned(), format!("    for c in {kind}:")];
-        lines.extend(body.iter().map(|line| format!("        {line}")));
-        let func = program(AB, &lines.iter().map(String::as_str).collect::<Vec<_>>());
-        let result = vectorize(&func).unwrap().func;
-        assert!(funcs_equal(&result, &func, true), "{body:?}");
-        assert_eq!(n_vectorized_loops(&result), 1);
+        let text = |kind: &str| {
+            let mut lines = vec!["for i in range(4):".to_owned(), format!("    for c in {kind}:")];
+            lines.extend(body.iter().map(|line| format!("        {line}")));
+            program(AB, &lines.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let result = vectorize(&text(kind)).unwrap();
+        assert!(funcs_equal(&result.func, &text(&kind.replace("vectorized", "serial")), true), "{body:?}");
+        assert_eq!(n_vectorized_loops(&result.func), 0);
+        let notes: Vec<_> = result.notes.iter().map(|note| note.code).collect();
+        assert_eq!(notes, ["not-vectorized"], "{body:?}");
     }
 }
 

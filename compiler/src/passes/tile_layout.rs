@@ -49,7 +49,7 @@ pub fn tile_layout(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     after.attrs.tile_layout.clear();
     after.body = filled(&after, &fills);
     let evidence = Evidence { pass: "tile_layout".to_owned(), buffers: claims, fills, ..Evidence::default() };
-    Ok(Rewritten { func: after, evidence })
+    Ok(Rewritten { func: after, evidence, notes: Vec::new() })
 }
 
 /// Adds a request in text form, `A:{1,0:T(8,128)}`, to a function.

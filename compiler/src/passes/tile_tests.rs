@@ -92,7 +92,7 @@ fn elements_lie_at_xlas_linear_index_once_flattened() {
 #[test]
 fn a_ragged_layout_is_proved_to_be_what_was_asked_for() {
     let before = program(["5", "11"], "A: \"{1,0:T(2,4)(2,1)}\", B: \"{0,1:T(4,2)}\"");
-    let Rewritten { func, evidence } = tile_layout(&before).unwrap();
+    let Rewritten { func, evidence, .. } = tile_layout(&before).unwrap();
     assert!(func.attrs.tile_layout.is_empty());
     let reports = judge().check_pass(&before, &func, &evidence);
     assert_eq!(undecided(&reports), Vec::<String>::new());
@@ -106,7 +106,7 @@ fn a_ragged_layout_is_proved_to_be_what_was_asked_for() {
 fn a_stated_padding_is_proved_to_be_written() {
     let pad = "{\"layout\": \"{1,0:T(2,4)(2,1)}\", \"pad_value\": -0.5}";
     let before = program(["5", "11"], &format!("A: {pad}, B: {pad}"));
-    let Rewritten { func, evidence } = tile_layout(&before).unwrap();
+    let Rewritten { func, evidence, .. } = tile_layout(&before).unwrap();
     validate(&func).unwrap();
     assert_eq!(evidence.fills.iter().map(|fill| fill.by_host).collect::<Vec<_>>(), [true, false]);
     let reports = judge().check_pass(&before, &func, &evidence);
@@ -118,7 +118,7 @@ fn a_stated_padding_is_proved_to_be_written() {
 #[test]
 fn layouts_of_every_shape_are_proved() {
     let before = program(["n", "m"], "A: \"{1,0:T(8,128)(2,1)}\", B: \"{1,0:T(8,128)}\"");
-    let Rewritten { func, evidence } = tile_layout(&before).unwrap();
+    let Rewritten { func, evidence, .. } = tile_layout(&before).unwrap();
     let reports = judge().check_pass(&before, &func, &evidence);
     assert_eq!(undecided(&reports), Vec::<String>::new());
 }
@@ -127,7 +127,7 @@ fn layouts_of_every_shape_are_proved() {
 fn a_stated_padding_of_every_shape_is_proved_to_be_written() {
     let pad = "{\"layout\": \"{1,0:T(8,128)(2,1)}\", \"pad_value\": 0}";
     let before = program(["n", "m"], &format!("A: {pad}, B: {pad}"));
-    let Rewritten { func, evidence } = tile_layout(&before).unwrap();
+    let Rewritten { func, evidence, .. } = tile_layout(&before).unwrap();
     let reports = judge().check_pass(&before, &func, &evidence);
     assert_eq!(undecided(&reports), Vec::<String>::new());
 }
@@ -139,7 +139,7 @@ fn another_layout_than_the_one_asked_for_is_refuted() {
         let mut lie = asked.clone();
         let request = program(["5", "11"], &format!("A: \"{other}\"")).attrs.tile_layout.remove(0).1;
         lie.attrs.tile_layout[0].1 = request;
-        let Rewritten { func, evidence } = tile_layout(&lie).unwrap();
+        let Rewritten { func, evidence, .. } = tile_layout(&lie).unwrap();
         let reports = judge().check_pass(&asked, &func, &evidence);
         assert!(is_refuted(&reports, "specification"), "{other}: {:?}", undecided(&reports));
     }
@@ -153,7 +153,7 @@ fn a_last_tile_that_is_not_whole_is_refuted() {
     let mut lie = asked.clone();
     let data = lie.attrs.tile_layout.remove(0).0;
     lie.attrs.layout_transform_map.push((data, vec![map]));
-    let Rewritten { func, evidence } = apply_buffer_transforms(&lie).unwrap();
+    let Rewritten { func, evidence, .. } = apply_buffer_transforms(&lie).unwrap();
     let reports = judge().check_pass(&asked, &func, &evidence);
     assert!(is_refuted(&reports, "tiling"), "{:?}", undecided(&reports));
 }
@@ -180,7 +180,7 @@ fn changed(func: &PrimFunc, change: impl FnMut(&Stmt) -> Option<Stmt>) -> PrimFu
 #[test]
 fn padding_that_is_not_written_as_claimed_is_not_proved() {
     let before = program(["5", "11"], "B: {\"layout\": \"{1,0:T(2,4)}\", \"pad_value\": 3}");
-    let Rewritten { func, evidence } = tile_layout(&before).unwrap();
+    let Rewritten { func, evidence, .. } = tile_layout(&before).unwrap();
     let is_fill = |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Store { value: Expr::Float { .. }, .. });
     let refused = |func: &PrimFunc, evidence: &Evidence| {
         let reports = judge().check_pass(&before, func, evidence);

@@ -10,7 +10,7 @@ use super::schedules::to_scope;
 use super::value::{Eval, Placed, StageRef, Value, to_index, to_int, to_items, to_str, wrong_kind};
 
 /// The primitives of a stage.
-const PRIMITIVES: [&str; 14] = [
+const PRIMITIVES: [&str; 16] = [
     "transform_layout",
     "tile_layout",
     "split",
@@ -21,8 +21,10 @@ const PRIMITIVES: [&str; 14] = [
     "vectorize",
     "unroll",
     "parallel",
+    "compute_at",
     "compute_inline",
     "compute_root",
+    "double_buffer",
     "set_scope",
     "pragma",
 ];
@@ -136,9 +138,21 @@ impl<'a> Interp<'a> {
                 Ok(Value::None)
             }
             "pragma" => self.pragma(stage, args),
-            "compute_root" => {
-                // Every stage has a nest of its own at the root already.
+            "compute_at" => {
+                let (parent, run) = (args.need("parent")?, args.need("scope")?);
                 args.finish()?;
+                let Value::Stage(reader) = parent.0 else {
+                    return Err(wrong_kind(parent.1, "a stage, such as s[C]", &parent.0));
+                };
+                let run = self.loop_of(reader, &run)?;
+                self.te.set_place(Some(span));
+                self.stage(stage)?.compute_at(run).at(span)?;
+                Ok(Value::None)
+            }
+            "compute_root" | "double_buffer" => {
+                args.finish()?;
+                let mut data = self.stage(stage)?;
+                if name == "compute_root" { data.compute_root() } else { data.double_buffer() }.at(span)?;
                 Ok(Value::None)
             }
             _ => {

@@ -7,6 +7,7 @@
 //!         "global_symbol": "f",
 //!         "texture_limits": "16384x16384",
 //!         "layout_transform_map": {A: lambda i, j: [j // 4, i, j % 4]},
+//!         "schedule": ["split=i:4", "unroll=i_inner"],
 //!         "tile_layout": {B: {"layout": "{1,0:T(8,128)}", "pad_value": 0}},
 //!     })
 //!     B = T.alloc_buffer((17, 300), "float32")
@@ -19,15 +20,15 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
-use tilewright_ir::{AttrValue, Expr, FuncAttrs, Scalar, ScalarType, TextureLimits, TileRequest, Var};
+use tilewright_ir::{AttrValue, Expr, FuncAttrs, Scalar, ScalarType, ScheduleStep, TextureLimits, TileRequest, Var};
 
 use super::reader::{Binding, PendingMap, PendingTile, Reader, sequence, string};
-use crate::source::nearest;
+use crate::source::{nearest, span};
 use crate::tile_layout::read_xla_layout;
 
 /// The attributes of functions whose misspellings are errors. All other attributes are kept, so without this check a
 /// misspelled request would be dropped in silence. `extents` is not among them: many words are one letter off.
-const REQUESTS: [&str; 4] = ["layout_transform_map", "tile_layout", "axis_separators", "texture_limits"];
+const REQUESTS: [&str; 5] = ["layout_transform_map", "tile_layout", "axis_separators", "texture_limits", "schedule"];
 
 /// The properties of a request for a tiled layout.
 const TILE_PROPERTIES: [&str; 2] = ["layout", "pad_value"];
@@ -81,6 +82,10 @@ impl<'a> Reader<'a> {
                     }
                     if key == "extents" {
                         attrs.extents = self.extent_names(value)?;
+                        continue;
+                    }
+                    if key == "schedule" {
+                        attrs.schedule = self.schedule(value)?;
                         continue;
                     }
                     let value = self.attr_value(value)?;
@@ -140,6 +145,23 @@ impl<'a> Reader<'a> {
             Some(vars) => Some(vars),
             None => self.error("extents", value.range(), "an extent is a name", "such as `[n, m]`"),
         }
+    }
+
+    /// Reads `["split=i:4", "unroll=i_inner"]`.
+    fn schedule(&mut self, value: &'a ast::Expr) -> Option<Vec<ScheduleStep>> {
+        let help = "such as `[\"split=i:4\", \"unroll=i_inner\"]`";
+        let Some(steps) = sequence(value) else {
+            return self.error("schedule", value.range(), "a schedule is a list of steps", help);
+        };
+        let read = |step: &ast::Expr| string(step).and_then(|text| ScheduleStep::parse(text, Some(span(step.range()))));
+        let mut found = Vec::new();
+        for step in steps {
+            match read(step) {
+                Some(step) => found.push(step),
+                None => return self.error("schedule", step.range(), "a step is a primitive with an argument", help),
+            }
+        }
+        Some(found)
     }
 
     /// Collects the buffers of `{A: "{1,0:T(8,128)}"}`. The layouts are read when their buffer is declared, which gives

@@ -26,7 +26,7 @@ mod summands;
 
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, Comparison, Definition, Evidence, Expr, IndexMap, Kept, Lifted, Lifting,
-    Matching, PrimFunc, Reordering, StoreOrigin, TensorPair, sabotage,
+    Matching, PrimFunc, Reordering, Stage, StoreOrigin, TensorPair, sabotage,
 };
 
 pub use elements::{Elements, path, statement};
@@ -41,7 +41,7 @@ use crate::judge::{Judge, Place, Report, Side, suspected, unsupported};
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::pass::{decide_goal, parameters};
-use crate::reorder::{Program, Reordered, program};
+use crate::reorder::{Program, Reordered, is_partial, program};
 
 impl Judge {
     /// Decides whether two programs compute equal definitions, as claimed.
@@ -61,7 +61,7 @@ impl Judge {
         reports.push(Self::report(Obligation::Simulation, "both programs accept the same calls", || {
             match differ((before, after), evidence, claim) {
                 Some(reason) => unsupported(reason),
-                None => (inspected(), Method::Inspection("assertions, and parameters that are read first")),
+                None => (inspected(), Method::Inspection("assertions, traps, and parameters that are read first")),
             }
         }));
         reports.extend(self.check_lifted(Side::Before, before, &claim.before));
@@ -153,7 +153,17 @@ impl Judge {
     }
 }
 
-/// What one of the programs asks of its caller, and the other does not: a condition, or a value in a parameter that it reads first.
+/// The value after that may trap, and is not compared by itself: a stage computes all of its elements, and where its value is put in
+/// the place of a load, it may be read under a condition.
+fn may_trap(definition: &Definition, matching: &Matching) -> Option<String> {
+    let is_compared = |stage: &&Stage| matching.pairs.iter().any(|pair| pair.after == stage.buffer);
+    let others = definition.stages.iter().filter(|stage| !is_compared(stage));
+    let partial = others.flat_map(|stage| summands::exprs(stage)).find(|expr| is_partial(expr))?;
+    Some(format!("`{partial}` may trap, and is not compared by itself"))
+}
+
+/// What one of the programs asks of its caller, and the other does not: a condition, a value that does not trap, or a value in a
+/// parameter that it reads first.
 fn differ((before, after): (&PrimFunc, &PrimFunc), evidence: &Evidence, claim: &Lifting) -> Option<String> {
     let (first, second) = match (program(before), program(after)) {
         (Ok(first), Ok(second)) => (first.asserted, second.asserted),
@@ -162,6 +172,9 @@ fn differ((before, after): (&PrimFunc, &PrimFunc), evidence: &Evidence, claim: &
     let are_among = |some: &[Expr], all: &[Expr]| some.iter().all(|cond| all.contains(cond));
     if !are_among(&first, &second) || !are_among(&second, &first) {
         return Some("the programs assert different things".into());
+    }
+    if let Some(reason) = may_trap(&claim.after.definition, &claim.matching) {
+        return Some(reason);
     }
     let relation = Relation::new(evidence);
     let is_given = |new: &&Kept| !claim.before.kept.iter().any(|old| relation.relates(&old.param, &new.param));

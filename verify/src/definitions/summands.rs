@@ -292,7 +292,7 @@ pub(super) fn not_well_formed(definition: &Definition) -> Option<String> {
 }
 
 /// The expressions of a stage.
-fn exprs(stage: &Stage) -> Vec<&Expr> {
+pub(super) fn exprs(stage: &Stage) -> Vec<&Expr> {
     match &stage.body {
         StageBody::Elementwise(value) => vec![value],
         StageBody::Reduce { axes, init, condition, source, .. } => {

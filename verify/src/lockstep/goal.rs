@@ -42,4 +42,6 @@ pub(crate) enum GoalKind {
     Unread(Box<Unread>),
     /// A gathered store has its texel for itself.
     Alone(Box<Gathered>),
+    /// A loop over vectors runs its iterations in order now. The program before has no race.
+    Ordered,
 }

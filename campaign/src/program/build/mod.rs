@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 mod index;
 mod nest;
+mod schedule;
 mod symbols;
 mod tensors;
 mod value;
@@ -66,11 +67,9 @@ pub(super) fn func(recipe: &Recipe) -> (PrimFunc, Bindings) {
     for buffer in allocated.into_iter().rev() {
         body = Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
     }
-    symbols::with_symbols(
-        &PrimFunc { name: "main".into(), params, buffer_map, attrs, body },
-        &recipe.unknown,
-        recipe.premise,
-    )
+    let func = PrimFunc { name: "main".into(), params, buffer_map, attrs, body };
+    let (func, symbols) = symbols::with_symbols(&func, &recipe.unknown, recipe.premise);
+    (schedule::with_steps(func, &recipe.steps), symbols)
 }
 
 /// The state while stages are built.

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A reduction has two nests inside the loops up to the first reduced one: the first stores the identity in every element,
-//! the second combines. Layouts are recorded in `layout_transform_map`, and `apply_buffer_transforms` applies them to
+//! the second combines. A stage that is computed in a loop of another one has its nest at the root too, and a step of the schedule
+//! moves it, so that the move is a rewrite of its own which is proved. Layouts are recorded in `layout_transform_map`, and `apply_buffer_transforms` applies them to
 //! buffers and indices; the loops already run over the axes of the layout.
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::collections::HashMap;
 
 use tilewright_ir::{
     AttrValue, AxisSeparators, Buffer, DataType, Definition, Diagnostic, Expr, FuncAttrs, Holder, LoweringEvidence,
-    PrimFunc, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, TileRequest, Var,
+    PrimFunc, ScheduleStep, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, TileRequest, Var,
 };
 
 use tilewright_script::MAX_SCOPES;
@@ -25,7 +26,7 @@ use tilewright_script::MAX_SCOPES;
 use super::inline::{effective_body, written_body};
 use super::nest::{Nest, Site};
 use super::schedule::ScheduleData;
-use super::stage::{StageData, Work};
+use super::stage::{Attached, StageData, Work};
 use super::{Built, Tensor, TensorData, TensorKind};
 
 /// A schedule, lowered.
@@ -96,7 +97,9 @@ pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     }
     let written = (!request.schedule.factored.is_empty()).then(|| written(request, &definition)).transpose();
     let written = written.map_err(one)?;
-    let (func, evidence) = lowering.finish(&definition);
+    let steps = lowering.steps().map_err(one)?;
+    let (mut func, evidence) = lowering.finish(&definition);
+    func.attrs.schedule = steps;
     check_symbols(&func).map_err(one)?;
     tilewright_ir::validate(&func)?;
     Ok(Lowered { definition, written, func, evidence, warnings: request.schedule.warnings.clone() })
@@ -349,6 +352,41 @@ impl Lowering<'_> {
             let tensor = tensors.iter().position(|tensor| tensor.buffer == *buffer);
             tensor.map_or_else(|| buffer.clone(), |tensor| self.buffer(stage.holder(tensor)).clone())
         })
+    }
+
+    /// Returns the steps that move stages into loops of others, readers first, and those that double their memory.
+    fn steps(&self) -> Built<Vec<ScheduleStep>> {
+        let stages = || self.request.schedule.live_stages().rev();
+        let moved = stages().filter_map(|stage| stage.attached.map(|attached| self.attached(stage, attached)));
+        let mut steps: Vec<ScheduleStep> = moved.collect::<Built<_>>()?;
+        let doubled = stages().filter(|stage| stage.is_doubled);
+        steps.extend(doubled.map(|stage| {
+            let argument = self.buffer(stage.tensor).name.clone();
+            ScheduleStep { primitive: "double_buffer".to_owned(), argument, span: None }
+        }));
+        Ok(steps)
+    }
+
+    /// The step that computes a stage in a loop of another one.
+    fn attached(&self, stage: &StageData, Attached { tensor, index, place }: Attached) -> Built<ScheduleStep> {
+        let buffer = self.buffer(stage.tensor);
+        let live = self.request.schedule.live_stages().find(|parent| parent.tensor == tensor);
+        let wrong = |message: String, help: &str| Diagnostic::error("compute-at", place, message).with_help(help);
+        let parent = live.ok_or_else(|| {
+            let message = format!("`{buffer}` is computed in a loop of a tensor that is inlined");
+            wrong(message, "name a loop of a stage that has loops")
+        })?;
+        parent.leaf(index).map_err(|fault| Diagnostic { labels: wrong(String::new(), "").labels, ..fault })?;
+        if !stage.relations.is_empty() {
+            let message = format!(
+                "`{buffer}` is computed in a loop of `{}`, and its own loops were changed",
+                self.buffer(tensor)
+            );
+            let help = "leave its loops as they are: they run over the part that an iteration reads";
+            return Err(wrong(message, help));
+        }
+        let argument = format!("{buffer}:{}.{}", self.buffer(tensor), parent.loops[index].name);
+        Ok(ScheduleStep { primitive: "compute_at".to_owned(), argument, span: place })
     }
 
     /// Returns the function, with parameters in the given order, allocations around the nests for all other tensors, and

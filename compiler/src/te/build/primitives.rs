@@ -5,7 +5,7 @@ use tilewright_ir::{
 };
 
 use super::schedule::Schedule;
-use super::stage::{SplitBy, StageData, Work};
+use super::stage::{Attached, SplitBy, StageData, Work};
 use super::{Built, Loop};
 
 /// A view of one stage of a [`Schedule`]: the loops that compute a tensor.
@@ -269,6 +269,70 @@ impl<'s> Stage<'s> {
     /// `inlined`. Whether a parameter may live there is checked by [`Schedule::lower`].
     pub fn set_scope(&mut self, scope: ir::Scope) -> Result<(), Diagnostic> {
         self.edit()?.scope = scope;
+        Ok(())
+    }
+
+    /// Computes the part of the tensor that one iteration of a loop of another stage reads in that iteration, in front of its
+    /// body. [`Schedule::lower`] records it as a step of the schedule, which the pass `compute_at` applies.
+    ///
+    /// # Errors
+    /// `compute-at`: the tensor is an input or an output, or the loop is one of its own; `not-a-loop` if the loop is none of the
+    /// schedule. [`Schedule::lower`] refuses a tensor whose own loops were split, fused or laid out.
+    pub fn compute_at(&mut self, run: Loop) -> Result<(), Diagnostic> {
+        self.check_live()?;
+        let place = self.schedule.te.place;
+        let (tensor, buffer) = (self.data().tensor, self.buffer().clone());
+        let wrong = |why: &str, help: &str| {
+            Err(Diagnostic::error("compute-at", None, format!("`{buffer}` {why}")).with_help(help))
+        };
+        if run.schedule != self.schedule.id() {
+            return self.own(run).map(|_| ());
+        }
+        if self.data().work == Work::Input {
+            return wrong(
+                "is an input, which is not computed",
+                "cache_read makes a copy that can be computed anywhere",
+            );
+        }
+        if self.schedule.data().outputs.contains(&tensor) {
+            return wrong(
+                "is an output, of which the caller sees all",
+                "cache_write makes a copy that can be computed anywhere",
+            );
+        }
+        if run.tensor == tensor {
+            return wrong("cannot be computed in a loop of its own", "name a loop of a stage that reads it");
+        }
+        let Some(parent) = self.schedule.data().position(run.tensor) else {
+            return self.own(run).map(|_| ());
+        };
+        self.schedule.data().stages[parent].leaf(run.index)?;
+        self.edit()?.attached = Some(Attached { tensor: run.tensor, index: run.index, place });
+        Ok(())
+    }
+
+    /// Computes the tensor in a nest of its own, in front of those that read it: undoes [`Stage::compute_at`].
+    ///
+    /// # Errors
+    /// `inlined`.
+    pub fn compute_root(&mut self) -> Result<(), Diagnostic> {
+        self.edit()?.attached = None;
+        Ok(())
+    }
+
+    /// Gives the memory of the tensor two halves: one is filled for the next iteration of the loop in which the tensor is computed
+    /// while the other one is read. The pass `double_buffer` applies it.
+    ///
+    /// # Errors
+    /// `double-buffer`: the tensor is an input or an output.
+    pub fn double_buffer(&mut self) -> Result<(), Diagnostic> {
+        self.check_live()?;
+        if self.data().work == Work::Input || self.schedule.data().outputs.contains(&self.data().tensor) {
+            let message = format!("`{}` is a parameter, whose memory is the caller's", self.buffer());
+            return Err(Diagnostic::error("double-buffer", None, message)
+                .with_help("make a copy by cache_read or cache_write, and give that two halves"));
+        }
+        self.edit()?.is_doubled = true;
         Ok(())
     }
 

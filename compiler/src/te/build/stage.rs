@@ -20,6 +20,14 @@ use super::{Built, arith::cast, maps};
 /// Most loops of a stage; hostile programs split without end.
 const MAX_LOOPS: usize = 128;
 
+/// A loop of another stage, and the call that named it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attached {
+    pub(super) tensor: usize,
+    pub(super) index: usize,
+    pub(super) place: Option<Span>,
+}
+
 /// How a tensor is computed.
 #[derive(Debug)]
 pub(super) struct StageData {
@@ -43,6 +51,10 @@ pub(super) struct StageData {
     /// The tiled layout that follows them.
     pub(super) tiled: Option<TileRequest>,
     pub(super) scope: Scope,
+    /// The loop of another stage in which the tensor is computed.
+    pub(super) attached: Option<Attached>,
+    /// Whether the memory has two halves, one of which is filled while the other one is read.
+    pub(super) is_doubled: bool,
     /// Where a tensor (no cache) is read from, if not from itself: tensor and holder.
     pub(super) redirects: Vec<(usize, usize)>,
 }
@@ -142,6 +154,8 @@ impl StageData {
             separators: None,
             tiled: None,
             scope: Scope::Global,
+            attached: None,
+            is_doubled: false,
             redirects: Vec::new(),
         }
     }

@@ -172,6 +172,10 @@ impl Printer {
         if !tiles.is_empty() {
             entries.push(format!("\"tile_layout\": {{{}}}", tiles.join(", ")));
         }
+        if !func.attrs.schedule.is_empty() {
+            let steps: Vec<_> = func.attrs.schedule.iter().map(|step| expr::quote(&step.to_string())).collect();
+            entries.push(format!("\"schedule\": [{}]", steps.join(", ")));
+        }
         if let Some(limits) = func.attrs.texture_limits {
             entries.push(format!("\"texture_limits\": \"{limits}\""));
         }

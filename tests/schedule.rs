@@ -1,0 +1,145 @@
+//! The primitives of a schedule: each step of each program is proved, and its broken twins are not.
+//!
+//! `tests/schedule/*.txt` has the programs, in the form that `equivalence/pairs.rs` describes. Behind `-- schedule` stand the steps, one
+//! on each line. `wrong` has changes of the program that the last step makes, as it is printed; each is compared with the program before
+//! that step in every way that `validate` knows.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+#[path = "equivalence/pairs.rs"]
+mod pairs;
+
+use pairs::{change, is_proved, is_refuted, judge, open, program, read};
+use tilewright::passes::{Rewritten, pass_by_name};
+use tilewright::pipeline::pair;
+use tilewright_ir::{PrimFunc, ScheduleStep, validate};
+use tilewright_script::print_func;
+use tilewright_verify::Judge;
+
+/// A program, the steps of its schedule, and changes that break the last of them.
+struct Scheduled {
+    name: String,
+    before: String,
+    steps: Vec<String>,
+    wrong: Vec<(String, String)>,
+}
+
+fn scheduled(file: &str) -> Vec<Scheduled> {
+    let path = format!("{}/tests/schedule/{file}.txt", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let lines = |part: &str| part.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let case = |text: &str| {
+        let (head, rest) = text.split_once("\n-- before\n").unwrap();
+        let (name, params) = head.split_once('\n').unwrap();
+        let (body, rest) = rest.split_once("\n-- schedule\n").unwrap();
+        let (steps, wrong) = rest.split_once("\n-- wrong\n").unwrap_or((rest, ""));
+        let wrong = lines(wrong).iter().map(|line| change(line)).collect();
+        Scheduled { name: name.to_owned(), before: program(params, body), steps: lines(steps), wrong }
+    };
+    text.split("\n== ").skip(1).map(case).collect()
+}
+
+impl Scheduled {
+    /// The programs after each step, the one before all of them first.
+    fn run(&self, judge: &Judge) -> Vec<PrimFunc> {
+        let mut func = read(&self.before);
+        func.attrs.schedule = self.steps.iter().map(|step| ScheduleStep::parse(step, None).unwrap()).collect();
+        let mut programs = vec![func];
+        for step in &self.steps {
+            let before = programs.last().unwrap();
+            let pass = pass_by_name(step.split_once('=').unwrap().0).unwrap();
+            let Rewritten { func, evidence, .. } =
+                (pass.run)(before).unwrap_or_else(|found| panic!("{}, {step}: {}", self.name, found[0]));
+            validate(&func).unwrap_or_else(|found| panic!("{}, {step}: {found:?}\n{}", self.name, print_func(&func)));
+            // The program before is the same as itself.
+            let same = judge.check_pass(before, before, &tilewright_ir::Evidence::default());
+            assert!(is_proved(&same), "{}, {step}: {:?}", self.name, open(&same));
+            let reports = judge.check_pass(before, &func, &evidence);
+            assert!(is_proved(&reports), "{}, {step}: {:#?}\n{}", self.name, open(&reports), print_func(&func));
+            programs.push(func);
+        }
+        assert!(programs.last().unwrap().attrs.schedule.is_empty());
+        programs
+    }
+
+    /// Checks that the broken twins of the last step are not proved; returns how many a run refuted.
+    fn twins(&self, programs: &[PrimFunc], judge: &Judge) -> usize {
+        let [.., before, after] = programs else { panic!("{} has no step", self.name) };
+        let printed = print_func(after);
+        let mut n_refuted = 0;
+        for (old, new) in &self.wrong {
+            assert!(printed.contains(old.as_str()), "{}: no `{old}` in\n{printed}", self.name);
+            let twin = read(&printed.replacen(old.as_str(), new, 1));
+            let judged = pair::validate(before, &twin, &[], judge).unwrap();
+            assert!(!is_proved(&judged.reports), "{}: `{new}` for `{old}` is proved", self.name);
+            n_refuted += usize::from(is_refuted(&judged.reports));
+        }
+        n_refuted
+    }
+}
+
+/// Proves all programs of a file, and none of their broken twins. At least `least` of the twins are refuted by a run.
+fn check(file: &str, least: usize) {
+    let (judge, cases) = (judge(), scheduled(file));
+    assert!(cases.len() >= 3, "{file} has {} programs", cases.len());
+    assert!(cases.iter().map(|case| case.wrong.len()).sum::<usize>() >= 2);
+    let n_refuted: usize = cases.iter().map(|case| case.twins(&case.run(&judge), &judge)).sum();
+    assert!(n_refuted >= least, "{file}: {n_refuted} twins are refuted by a run");
+}
+
+macro_rules! files {
+    ($($name:ident: $file:literal, $least:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            check($file, $least);
+        }
+    )*};
+}
+
+files! {
+    split_is_proved: "split", 1;
+    unroll_is_proved: "unroll", 1;
+    compute_at_is_proved: "compute_at", 1;
+    compute_inline_is_proved: "compute_inline", 1;
+    double_buffer_is_proved: "double_buffer", 1;
+}
+
+/// A function over two matrices with a loop of lanes.
+fn lanes(kind: &str, body: &str) -> PrimFunc {
+    let head = format!("for i in range(n):\n    for c in {kind}:\n        ");
+    read(&program("a: (n, 9), b: (n, 9)", &(head + &body.replace('\n', "\n        "))))
+}
+
+#[test]
+fn lanes_that_do_not_race_may_run_in_order() {
+    let judge = judge();
+    let bodies = [
+        "B[i, c] = A[i, c]",
+        "if c + i < 7:\n    B[i, c] = A[i, c]",
+        "B[i, c] = A[i, c]\nA[i, c] = B[i, c] * T.float32(2)",
+    ];
+    for body in bodies {
+        let before = lanes("T.vectorized(7)", body);
+        let Rewritten { func, evidence, notes } = (pass_by_name("vectorize").unwrap().run)(&before).unwrap();
+        assert!(print_func(&func).contains("T.grid(n, 7)") && notes.len() == 1, "{}", print_func(&func));
+        let reports = judge.check_pass(&before, &func, &evidence);
+        assert!(is_proved(&reports), "{body}: {:?}", open(&reports));
+        assert!(reports.iter().any(|report| report.obligation == tilewright_verify::Obligation::Race));
+        // A loop in order is no loop of lanes, and neither is one of threads.
+        for (old, new) in [(&func, &before), (&lanes("T.parallel(7)", body), &func)] {
+            assert!(!is_proved(&judge.check_pass(old, new, &evidence)), "{body}");
+        }
+    }
+}
+
+#[test]
+fn lanes_that_race_are_not_what_a_loop_in_order_does() {
+    let judge = judge();
+    for body in
+        ["B[i, 3] = A[i, c]", "B[i, c + 1] = B[i, c]", "B[i, c] = B[i, 2]", "A[i, c] = B[i, 6 - c]\nB[i, c] = A[i, c]"]
+    {
+        let before = lanes("T.vectorized(7)", body);
+        let Rewritten { func, evidence, .. } = (pass_by_name("vectorize").unwrap().run)(&before).unwrap();
+        assert!(!is_proved(&judge.check_pass(&before, &func, &evidence)), "{body}");
+    }
+}
