@@ -223,3 +223,28 @@ fn what_is_no_reduction_is_not_lifted() {
     let why = tilewright_compiler::lift::lift(&func, &[func.buffer_map[1].1.clone()], Side::Before).unwrap_err();
     assert!(why.contains("more than once") || why.contains("recurrence"), "{why}");
 }
+
+#[test]
+fn what_only_one_program_asks_of_its_caller_is_not_overlooked() {
+    let params = "a: (n, m) int32, c: (n,) int32, x: T.int32";
+    let sum = |start: &str, index: &str, value: &str| {
+        format!("{start}for i in range(n):\n    C[i] = 0\n    for k in range(m):\n        C[i] = C[i] + {value}")
+            .replace("@", index)
+    };
+    let before = read(&program(params, &sum("", "k", "A[i, @]")));
+    let looked = "t = T.alloc_buffer((1,), \"int32\")\nfor i in range(n):\n    t[0] = C[i]\n";
+    for (start, value, is_equal) in [
+        ("", "A[i, @]", true),
+        ("assert x >= 2, \"\"\n", "A[i, @]", false),
+        (looked, "A[i, @]", false),
+        ("", "T.if_then_else(i // x > 3, A[i, @], A[i, @])", false),
+        ("", "T.if_then_else(i // 2 > 3, A[i, @], A[i, @])", true),
+        ("", "A[i, @] + 0 * (i // x)", false),
+    ] {
+        let after = read(&program(params, &sum(start, "m - 1 - k", value)));
+        let found = pair::definitions_claim(&before, &after, false);
+        let is_proved =
+            found.is_some_and(|(after, evidence)| is_proved(&judge().check_pass(&before, &after, &evidence)));
+        assert_eq!(is_proved, is_equal, "{start}{value}");
+    }
+}

@@ -18,6 +18,7 @@ use tilewright_ir::{BinaryOp, Buffer, Definition, Expr, ReduceOp, SharedExpr, St
 
 use crate::forms::choice;
 use crate::path::Step;
+use crate::reorder::is_partial;
 
 /// Summands that an element may have, and tensors that are replaced by their values in it.
 const MOST: usize = 200;
@@ -113,6 +114,10 @@ impl View<'_> {
     pub fn summands(&self, tensor: &Buffer, at: &[Expr], op: Option<ReduceOp>) -> Result<Summands, Stuck> {
         let mut open = Open { view: self, op, steps: Vec::new(), found: Summands::default(), left: MOST };
         let stage = self.definition.stage_of(tensor).ok_or_else(|| format!("nothing computes `{tensor}`"))?;
+        let ty = tensor.dtype.scalar;
+        if op.is_some() && !ty.is_integer() && !ty.is_float() {
+            return Err(format!("values of type {ty} are not combined").into());
+        }
         open.stage(stage, at)?;
         Ok(open.found)
     }
@@ -192,7 +197,8 @@ impl Open<'_> {
             }
             Expr::IfThenElse(..) | Expr::Select(..)
                 if let Some([cond, a, b]) = choice(value)
-                    && !cond.reads_memory() =>
+                    && !cond.reads_memory()
+                    && !is_partial(cond) =>
             {
                 self.found.n_others += 1;
                 let cond = self.expr(cond)?;
