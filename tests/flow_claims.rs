@@ -18,6 +18,7 @@ use tilewright::pipeline::pair;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Comparison, Evidence, Expr, Flow, Instance, PrimFunc, UnaryOp, Var};
 use tilewright_verify::flow::programs;
+use tilewright_verify::reorder::Statement;
 use tilewright_verify::{Config, Judge, Report};
 
 /// Changed claims about each twin and each claim.
@@ -45,7 +46,7 @@ fn flow(evidence: &Evidence) -> &Flow {
 /// The loops around each store of the program after.
 fn loops(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Vec<Vec<Var>>> {
     let [_, after] = programs(before, after, evidence).ok()?;
-    Some(after.program.statements[..after.n_stores].iter().map(|statement| statement.loops()).collect())
+    Some(after.program.statements[..after.n_stores].iter().map(Statement::loops).collect())
 }
 
 /// All instances of a claim.
@@ -143,7 +144,9 @@ fn bend(claim: &mut Flow, numbers: &mut Numbers) {
             let count = claim.stores.len();
             let Some(origin) = claim.stores.get_mut(below(numbers, count)) else { return };
             let opened = [&mut origin.opened_before, &mut origin.opened_after];
-            opened.into_iter().for_each(|list| list.push(below(numbers, stores)));
+            for list in opened {
+                list.push(below(numbers, stores));
+            }
         }
     }
 }

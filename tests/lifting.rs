@@ -229,7 +229,7 @@ fn what_only_one_program_asks_of_its_caller_is_not_overlooked() {
     let params = "a: (n, m) int32, c: (n,) int32, x: T.int32";
     let sum = |start: &str, index: &str, value: &str| {
         format!("{start}for i in range(n):\n    C[i] = 0\n    for k in range(m):\n        C[i] = C[i] + {value}")
-            .replace("@", index)
+            .replace('@', index)
     };
     let before = read(&program(params, &sum("", "k", "A[i, @]")));
     let looked = "t = T.alloc_buffer((1,), \"int32\")\nfor i in range(n):\n    t[0] = C[i]\n";

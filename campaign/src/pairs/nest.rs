@@ -79,7 +79,9 @@ impl Node {
             Self::Store { index, value, .. } => [index, value].into_iter().for_each(|text| visit(text)),
         }
         if let Self::For { body, .. } | Self::If { body, .. } | Self::Let { body, .. } = self {
-            body.iter().for_each(|inner| inner.each_text(visit));
+            for inner in body {
+                inner.each_text(visit);
+            }
         }
     }
 

@@ -130,11 +130,15 @@ fn copy_rows(function: &mut Function, base: &Base) -> bool {
     let Some(at) = function.body.iter().position(whole).filter(|_| !has(function, "Q")) else { return false };
     let Node::For { body, .. } = &mut function.body[at] else { return false };
     let mut text = String::new();
-    body.iter().for_each(|node| node.each_text(&mut |part| text.extend([part, "\n"])));
+    for node in &*body {
+        node.each_text(&mut |part| text.extend([part, "\n"]));
+    }
     if !text.contains(&own) || text.matches("A[").count() != text.matches(&own).count() {
         return false;
     }
-    body.iter_mut().for_each(|node| node.map_text(&|text| text.replace(&own, "Q[")));
+    for node in &mut *body {
+        node.map_text(&|text| text.replace(&own, "Q["));
+    }
     let copy = Node::Store { buffer: "Q", index: "cq".into(), value: format!("{own}cq]") };
     body.insert(0, copied(None, cols(base) + 2, copy));
     allocate(function, base, "Q", &format!("({},)", cols(base) + 2), "local");
@@ -143,7 +147,9 @@ fn copy_rows(function: &mut Function, base: &Base) -> bool {
 
 /// Reads go to another buffer.
 fn rename(body: &mut [Node], old: &str, new: &str) {
-    body.iter_mut().for_each(|node| node.map_text(&|text| replaced(text, old, new)));
+    for node in body {
+        node.map_text(&|text| replaced(text, old, new));
+    }
 }
 
 /// Stores go to another buffer.

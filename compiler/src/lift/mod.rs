@@ -8,9 +8,9 @@
 //! A[i, k] before is A[i, 4 * ko + ki] after:     k = 4 * ko + ki, ko = k // 4, ki = k % 4
 //! ```
 //!
-//! A program is lifted along the sources of its values ([`definition`]): a store that reads what it wrote in an earlier iteration is a
+//! A program is lifted along the sources of its values (`definition`): a store that reads what it wrote in an earlier iteration is a
 //! reduction, and every other one is replaced by its value. The summands of both definitions are then paired like the stores of two
-//! programs ([`matching`]). Nothing here is believed: the judge checks the claim, and a wrong one is *unknown*.
+//! programs (`matching`). Nothing here is believed: the judge checks the claim, and a wrong one is *unknown*.
 
 mod definition;
 mod matching;

@@ -8,7 +8,7 @@
 //!
 //! 1. The program before has the values of the nests of its definition ([`program_of`]), and the nests of the definition after have those
 //!    of the program after, as [`crate::flow`] decides. Both programs assert the same, and read the same parameters first.
-//! 2. An element is combined of *summands* ([`summands`]): values, each for some iterations of the reduced axes. Two elements are
+//! 2. An element is combined of *summands* (`summands`): values, each for some iterations of the reduced axes. Two elements are
 //!    equal if the iterations of the summands after are those of the summands before, each of them once, with the same values:
 //!
 //! ```text

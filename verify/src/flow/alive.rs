@@ -3,7 +3,7 @@
 use tilewright_ir::{Buffer, Expr, Instance, sabotage};
 
 use super::{Flowing, Half, pieces};
-use crate::judge::{Decision, all_of, unsupported};
+use crate::judge::{Decision, Side, all_of, unsupported};
 use crate::lanes::renamed;
 use crate::lockstep::Read;
 use crate::pass::{equal, fit, holds};
@@ -69,7 +69,7 @@ impl Flowing<'_> {
     /// Where an instance after reads what the call gave, an instance before does, too: a caller gives no value to a parameter that the
     /// program before never reads before it writes it. What is read in the end may hold nothing.
     fn is_given(&self, half: &Half, place: usize, path: &Path) -> Result<Decision, String> {
-        let is_free = std::ptr::eq(half, &self.before) || place >= half.observed.n_stores;
+        let is_free = half.side == Side::Before || place >= half.observed.n_stores;
         if is_free || sabotage::on("flow-takes-parameters-for-given") {
             return Ok(all_of([]));
         }

@@ -43,6 +43,7 @@ use crate::reorder::{Statement, domain, is_partial, understood, values};
 
 /// A program and what is claimed of it.
 pub(crate) struct Half {
+    pub(crate) side: Side,
     pub(crate) observed: Observed,
     pub(crate) sources: Vec<Sources>,
 }
@@ -117,17 +118,17 @@ impl<'a> Flowing<'a> {
             return Err("the claim names other indices than the parameters have".into());
         }
         let names = Substitution::new(&claim.index, index);
-        let half = |observed: Observed, sources: &[Sources]| {
+        let half = |side: Side, observed: Observed, sources: &[Sources]| {
             let mut sources = sources.to_vec();
             for piece in sources[observed.n_stores..].iter_mut().flatten().flatten() {
                 piece.when = piece.when.as_ref().map(|when| names.apply(when));
                 piece.at = piece.at.iter().map(|value| names.apply(value)).collect();
             }
-            Half { observed, sources }
+            Half { side, observed, sources }
         };
         let stores = first.program.statements.iter().enumerate();
         let values = stores.map(|(place, store)| values::name(place, store)).collect();
-        let (before, after) = (half(first, &claim.before), half(second, &claim.after));
+        let (before, after) = (half(Side::Before, first, &claim.before), half(Side::After, second, &claim.after));
         Ok(Self { judge, evidence, base, before, after, origins, names: values })
     }
 
@@ -135,7 +136,7 @@ impl<'a> Flowing<'a> {
     fn decide(&self, relation: &Relation<'_>) -> Vec<Report> {
         let is_open = |reports: &[Report]| reports.iter().any(|report| !report.verdict.is_proved());
         let mut reports = Vec::new();
-        for (half, side) in [(&self.after, Side::After), (&self.before, Side::Before)] {
+        for half in [&self.after, &self.before] {
             if is_open(&reports) {
                 return reports;
             }
@@ -146,7 +147,7 @@ impl<'a> Flowing<'a> {
                     return None;
                 }
                 let decide = || suspected(self.alive(half, *place));
-                Some(Judge::report(Obligation::Alive, store.subject.clone(), decide).placed(side, store.span))
+                Some(Judge::report(Obligation::Alive, store.subject.clone(), decide).placed(half.side, store.span))
             }));
         }
         if !is_open(&reports) {
