@@ -43,5 +43,7 @@ pub fn known(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: 
     let mut stores = origins(&stores(&first), &stores(&second)).filter(|origins| origins.len() == second.n_stores)?;
     // What is read in the end is compared with what is read in the end, whatever is claimed.
     stores.resize_with(second.program.statements.len(), Origin::default);
-    Some(Flow { index: first.index(), before: sources::of(&first), after: sources::of(&second), stores })
+    let (before, after) = (sources::of(&first), sources::of(&second));
+    given::find(&first, &second, [&before, &after], &mut stores);
+    Some(Flow { index: first.index(), before, after, stores })
 }
