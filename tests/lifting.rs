@@ -248,3 +248,25 @@ fn what_only_one_program_asks_of_its_caller_is_not_overlooked() {
         assert_eq!(is_proved, is_equal, "{start}{value}");
     }
 }
+
+#[test]
+fn a_stage_that_may_trap_is_not_read_under_a_condition_only() {
+    let params = "a: (n, m) int32, c: (n,) int32";
+    let sum = |start: &str, index: &str, value: &str| {
+        let value = format!("T.if_then_else(A[i, @] != 0, {value}, 0)").replace('@', index);
+        format!("{start}for i in range(n):\n    C[i] = 0\n    for k in range(m):\n        C[i] = C[i] + {value}")
+    };
+    let stage = |value: &str| {
+        format!(
+            "t = T.alloc_buffer((n, m), \"int32\")\nfor i in range(n):\n    for j in range(m):\n        t[i, j] = {value}\n"
+        )
+    };
+    for (value, is_equal) in [("5 // A[i, @]", false), ("5 * A[i, @]", true)] {
+        let before = read(&program(params, &sum("", "k", value)));
+        let after = read(&program(params, &sum(&stage(&value.replace('@', "j")), "m - 1 - k", "t[i, @]")));
+        let found = pair::definitions_claim(&before, &after, false);
+        let is_proved =
+            found.is_some_and(|(after, evidence)| is_proved(&judge().check_pass(&before, &after, &evidence)));
+        assert_eq!(is_proved, is_equal, "{value}");
+    }
+}
