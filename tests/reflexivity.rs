@@ -174,10 +174,10 @@ fn generated_programs_are_themselves() {
 
 #[test]
 fn programs_of_pairs_are_themselves() {
-    let texts = drawn::<PairCase>("pairs", 100).map(|case| case.texts());
+    let texts = drawn::<PairCase>("pairs", 200).map(|case| case.texts());
     let programs = texts.flat_map(|texts| [texts.before, texts.after]).filter(|text| read(text, None).is_ok());
     let count = all_are_themselves(programs);
-    assert!(count.all() >= 200 && count.vacuous * 8 < count.all(), "{count:?}");
+    assert!(count.all() >= 200 && count.vacuous * 10 < count.all(), "{count:?}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub struct Reduction {
     pub operator: Operator,
     /// Where each row starts.
     pub start: Start,
-    /// What is combined.
+    /// The value that an element contributes.
     pub source: Source,
     /// Which elements take part.
     pub guard: Guard,
@@ -70,7 +70,7 @@ pub enum Start {
     Old,
 }
 
-/// What is combined.
+/// The value that an element contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {

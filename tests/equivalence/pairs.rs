@@ -254,11 +254,6 @@ pub(crate) fn is_refuted(reports: &[Report]) -> bool {
 
 /// Whether `docs/EQUIVALENCE.md` has a row of a table that starts like this.
 pub(crate) fn is_documented(row: &str) -> bool {
-    !documented(row).is_empty()
-}
-
-/// The rows of tables of `docs/EQUIVALENCE.md` that start like this.
-pub(crate) fn documented(row: &str) -> Vec<String> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/EQUIVALENCE.md")).unwrap();
-    page.lines().filter(|line| line.starts_with(row)).map(str::to_owned).collect()
+    page.lines().any(|line| line.starts_with(row))
 }

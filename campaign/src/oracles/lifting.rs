@@ -47,7 +47,7 @@ impl Definitions {
         is_proved(&self.judge.check_pass(func, nests, &evidence))
     }
 
-    /// What a definition computes, against the program that it was lifted from.
+    /// Compares a program with the definition that was lifted from it: if they are proved equal, runs of both agree.
     fn definition(&self, func: &PrimFunc, lifted: &Lifted, seed: u64, tally: &mut Tally) -> Result<(), Outcome> {
         let nests = nests(func, lifted).map_err(|why| Failure::outcome("a definition has no nests", why))?;
         let seen = observe(func, &nests, seed);

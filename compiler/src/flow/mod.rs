@@ -19,7 +19,6 @@ use tilewright_ir::{Evidence, Flow, Origin, PrimFunc};
 use tilewright_verify::flow::{Observed, programs};
 use tilewright_verify::reorder::Statement;
 
-pub(crate) use origins::put;
 pub(crate) use sources::of as sources;
 
 /// How the values of `after` are those of `before`, as far as that is found; the parameters correspond as `evidence` says. `None` if
@@ -32,11 +31,12 @@ pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<
     Some(Flow { index: first.index(), before, after, stores })
 }
 
-/// What each store of the second program is, of those of the first one; `None` if that is not known.
+/// A function from the stores of two programs to the instances of the first one that each store of the second one corresponds to;
+/// `None` if the caller does not know them.
 pub type Origins<'o> = dyn Fn(&[Statement], &[Statement]) -> Option<Vec<Origin>> + 'o;
 
-/// The same if the caller knows which store after is which store before: `origins` gets the stores of both programs, and returns
-/// what each store after is. `None` if it does not know either.
+/// The claim of [`find`] for a caller that knows which store after is which store before: `origins` says so of the stores of both
+/// programs. `None` if it does not, or if the judge does not take such programs.
 pub fn known(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: &Origins<'_>) -> Option<Flow> {
     let [first, second] = programs(before, after, evidence).ok()?;
     let stores = |observed: &Observed| observed.program.statements[..observed.n_stores].to_vec();

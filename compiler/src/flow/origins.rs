@@ -1,10 +1,9 @@
 //! Which stores of two programs write the same values: both are followed back from what they leave, side by side.
 
 use std::collections::HashSet;
-use std::convert::Infallible;
 
 use tilewright_algebra::simplify;
-use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Bindings, Buffer, BufferClaim, Evidence, Expr, Instance, Origin, Sources, Var};
 use tilewright_verify::flow::Observed;
 use tilewright_verify::reorder::{Statement, domain};
@@ -111,32 +110,7 @@ impl Half<'_> {
             found.truncate(MOST_CASES);
         }
         let value = there.apply(&store.value);
-        found.into_iter().map(|(when, loads)| (when, put(self.observed, &value, loads))).collect()
-    }
-}
-
-/// A value with others in the place of the loads by which it reads what the program writes, in the order of the text.
-pub(crate) fn put(observed: &Observed, value: &Expr, loads: Vec<Expr>) -> Expr {
-    let mut put = Put { observed, loads: loads.into_iter() };
-    put.expr(value).unwrap_or_else(|never| match never {})
-}
-
-/// Puts other loads in the place of those by which an expression reads what the program writes.
-struct Put<'a, I> {
-    observed: &'a Observed,
-    loads: I,
-}
-
-impl<I: Iterator<Item = Expr>> Rewrite for Put<'_, I> {
-    type Error = Infallible;
-
-    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
-        match expr {
-            Expr::Load { buffer, .. } if self.observed.writes(buffer) => {
-                Ok(self.loads.next().unwrap_or_else(|| expr.clone()))
-            }
-            _ => self.expr_children(expr),
-        }
+        found.into_iter().map(|(when, loads)| (when, self.observed.with_loads(&value, loads))).collect()
     }
 }
 

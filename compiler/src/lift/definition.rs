@@ -20,7 +20,7 @@ use tilewright_verify::flow::Observed;
 use tilewright_verify::path::Step;
 use tilewright_verify::reorder::Statement;
 
-use crate::flow::{put, sources};
+use crate::flow::sources;
 use crate::reorder::solve::{Loop, loops, ranges};
 
 /// Stores that may be replaced by their values, one inside the other.
@@ -126,7 +126,7 @@ impl Lifter<'_> {
         let sources = self.sources[place].clone();
         let loads = reads.iter().zip(&sources).map(|(read, pieces)| self.read(read, pieces, at, depth));
         let loads = loads.collect::<Result<Vec<_>, _>>()?;
-        Ok(put(self.observed, &at.apply(&store.value), loads))
+        Ok(self.observed.with_loads(&at.apply(&store.value), loads))
     }
 
     /// Cases in which a reduction without iterations is its start value are cases of the reduction.
@@ -290,7 +290,7 @@ impl Lifter<'_> {
                 loads.push(self.read(read, pieces, at, depth)?);
             }
         }
-        Ok(put(self.observed, &at.apply(&reduction.source), loads))
+        Ok(self.observed.with_loads(&at.apply(&reduction.source), loads))
     }
 
     /// A condition on the way to a store that is not asserted in any case.

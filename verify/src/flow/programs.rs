@@ -1,5 +1,8 @@
 //! Two programs that are compared by the values that they leave: each with a read of every element of every parameter in the end.
 
+use std::convert::Infallible;
+
+use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Buffer, Evidence, Expr, PrimFunc, Sources, UnaryOp, Var};
 
 use crate::claims::Relation;
@@ -92,6 +95,13 @@ impl Observed {
         Ok(())
     }
 
+    /// An expression with other loads in the place of those by which it reads what the program writes, in the order of the text
+    /// ([`Observed::reads`]).
+    pub fn with_loads(&self, expr: &Expr, loads: Vec<Expr>) -> Expr {
+        let mut put = Put { observed: self, loads: loads.into_iter() };
+        put.expr(expr).unwrap_or_else(|never| match never {})
+    }
+
     /// The number of loops around the allocation of a buffer.
     pub(crate) fn loops_around(&self, buffer: &Buffer) -> usize {
         let found = self.program.allocated.iter().find(|(other, _)| other.aliases(buffer));
@@ -168,6 +178,25 @@ fn stores(func: &PrimFunc) -> Result<Observed, String> {
         }
     }
     Ok(found)
+}
+
+/// Puts loads in the place of others.
+struct Put<'a, I> {
+    observed: &'a Observed,
+    loads: I,
+}
+
+impl<I: Iterator<Item = Expr>> Rewrite for Put<'_, I> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        match expr {
+            Expr::Load { buffer, .. } if self.observed.writes(buffer) => {
+                Ok(self.loads.next().unwrap_or_else(|| expr.clone()))
+            }
+            _ => self.expr_children(expr),
+        }
+    }
 }
 
 /// No other buffer shows the memory of this one, and each element is there once.

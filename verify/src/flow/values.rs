@@ -1,8 +1,6 @@
 //! The value of an instance, with each value that it reads replaced by the name of the instance that wrote it.
 
-use std::convert::Infallible;
-
-use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, Expr, Instance, Origin, sabotage};
 
 use super::{Flowing, Half, pieces};
@@ -130,11 +128,7 @@ impl<'a> Reader<'a> {
             found = found.iter().flat_map(|one| options.iter().map(move |other| with(one, other))).collect();
         }
         let value = at.apply(&statement.value);
-        let put = |loads: Vec<Expr>| {
-            let mut put = Put { half, loads: loads.into_iter() };
-            put.expr(&value).unwrap_or_else(|never| match never {})
-        };
-        Ok(found.into_iter().map(|(steps, loads)| (steps, put(loads))).collect())
+        Ok(found.into_iter().map(|(steps, loads)| (steps, half.observed.with_loads(&value, loads))).collect())
     }
 
     /// What a load of an instance gives, case by case.
@@ -246,23 +240,4 @@ fn cases_of<'c>(
         .collect()
     };
     Ok(pieces(path, loops, claimed)?.into_iter().map(|(here, piece)| (steps(&here), piece)).collect())
-}
-
-/// Puts other loads in the place of those by which an expression reads what the program writes, in the order of the text.
-struct Put<'a, I> {
-    half: &'a Half,
-    loads: I,
-}
-
-impl<I: Iterator<Item = Expr>> Rewrite for Put<'_, I> {
-    type Error = Infallible;
-
-    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
-        match expr {
-            Expr::Load { buffer, .. } if self.half.observed.writes(buffer) => {
-                Ok(self.loads.next().unwrap_or_else(|| expr.clone()))
-            }
-            _ => self.expr_children(expr),
-        }
-    }
 }

@@ -26,7 +26,7 @@ pub(super) fn with_steps(mut func: PrimFunc, steps: &[Step]) -> PrimFunc {
     func
 }
 
-/// What a step may be about.
+/// The arguments that a step of this primitive may have in a function.
 fn arguments(func: &PrimFunc, step: &Step) -> Vec<String> {
     let (loops, buffers) = (loops(&func.body), allocated(&func.body));
     match step.primitive {
