@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use tilewright::passes::{DEFAULT_PIPELINE, pass_by_name};
+use tilewright::pipeline::pair::validate;
 use tilewright_ir::{BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, Var};
 use tilewright_verify::method::{Method, Points};
 use tilewright_verify::{Config, Judge, Report, Verdict};
@@ -191,5 +192,113 @@ fn what_is_read_in_one_case_is_not_read_in_the_other() {
     let wrong = wrong.each_ref().map(String::as_str);
     for right in [twice("I[i, 0] < 3", "1 >= i"), twice("i < 2", "I[i, 0] < 3")] {
         only(GATHER, &twice("I[i, 0] < 3", "i < 2"), &right, &wrong);
+    }
+}
+
+const WRITTEN: &str = "A: T.Buffer((7,), \"float32\"), I: T.Buffer((5,), \"int32\"), B: T.Buffer((7,), \"float32\")";
+
+/// A program that first changes `I`, and then does `body` for each `i`.
+fn after_a_change(body: &str) -> Vec<String> {
+    of_program(WRITTEN, &format!("for i in range(5):\n        I[i] = I[i] ^ 3\n    for i in range(5):\n        {body}"))
+}
+
+#[test]
+fn a_condition_on_memory_holds_until_it_is_written() {
+    let inside = "I[i] >= 0 and I[i] < 7";
+    let right = [
+        format!("if {inside}:\n            B[i] = A[I[i]]"),
+        format!("if {inside}:\n            B[I[i]] = A[i]"),
+        format!("if not ({inside}):\n            B[i] = A[0]\n        else:\n            B[i] = A[I[i]]"),
+        format!("B[i] = T.if_then_else({inside}, A[I[i]], T.float32(0))"),
+        format!("I[i] = T.if_then_else({inside}, T.Cast(\"int32\", A[I[i]]), 0)"),
+        "if I[i] >= 0:\n            if I[i] < 7:\n                B[i] = A[I[i]]".to_owned(),
+        // The outer condition says nothing where it is needed, the inner one does.
+        format!("if I[i] < 7:\n            I[i] = I[i] ^ 1\n            if {inside}:\n                B[i] = A[I[i]]"),
+    ];
+    for body in &right {
+        assert_eq!(after_a_change(body), Vec::<String>::new(), "{body}");
+    }
+    let twins = [
+        // Another element, another limit, another sign.
+        format!("if {inside}:\n            B[i] = A[I[4 - i]]"),
+        "if I[i] >= 0 and I[i] <= 7:\n            B[i] = A[I[i]]".to_owned(),
+        format!("if {inside}:\n            B[i] = A[0]\n        else:\n            B[i] = A[I[i]]"),
+        format!("B[i] = T.if_then_else({inside}, T.float32(0), A[I[i]])"),
+        format!("B[i] = T.Select({inside}, A[I[i]], T.float32(0))"),
+        // Written between the condition and the access.
+        format!("if {inside}:\n            I[i] = I[i] + 1\n            B[i] = A[I[i]]"),
+        format!("if {inside}:\n            for j in range(2):\n                B[i] = A[I[i]]\n                I[i] = I[i] + 1"),
+        "if I[i] >= 0:\n            if I[i] < 7:\n                I[i] = I[i] - 1\n                B[i] = A[I[i]]".to_owned(),
+        "if I[i] < 7:\n            I[i] = I[i] - 1\n            if I[i] >= 0:\n                I[i] = I[i] + 1\n                B[i] = A[I[i]]".to_owned(),
+        // The outer condition is of memory as it was.
+        "if I[i] >= 0 and I[i] < 7:\n            I[i] = I[i] - 1\n            if I[i] < 7:\n                B[i] = A[I[i]]".to_owned(),
+        // Behind the condition.
+        format!("if {inside}:\n            B[i] = A[I[i]]\n        B[i] = A[I[i]]"),
+    ];
+    for body in &twins {
+        assert_ne!(after_a_change(body), Vec::<String>::new(), "{body}");
+    }
+}
+
+#[test]
+fn an_assertion_on_memory_holds_until_it_is_written() {
+    let of = |last: &str| {
+        let asserted = "assert I[2] >= 0 and I[2] < 7, \"inside\"";
+        of_program(WRITTEN, &format!("I[2] = I[2] ^ 3\n    {asserted}\n    {last}"))
+    };
+    assert_eq!(of("B[0] = A[I[2]]"), Vec::<String>::new());
+    for twin in
+        ["B[0] = A[I[1]]", "I[2] = I[2] + 1\n    B[0] = A[I[2]]", "B[0] = A[I[2]]\n    I[1] = 0\n    B[1] = A[I[1]]"]
+    {
+        assert_ne!(of(twin), Vec::<String>::new(), "{twin}");
+    }
+}
+
+#[test]
+fn memory_may_be_written_by_another_name() {
+    let of = |written: &str| {
+        let views = "K = T.decl_buffer((5,), \"int32\", data=I.data)\n    ";
+        let body = format!(
+            "for i in range(5):\n        if I[i] >= 0 and I[i] < 7:\n            {written}\n            B[i] = A[I[i]]"
+        );
+        of_program(WRITTEN, &format!("{views}{body}"))
+    };
+    assert_eq!(of("B[i] = A[0]"), Vec::<String>::new());
+    assert_ne!(of("K[i] = I[i] + 1"), Vec::<String>::new());
+}
+
+#[test]
+fn an_access_is_inside_if_its_counterpart_before_is() {
+    // Nobody knows what `I` holds.
+    let of = |index: &str, value: &str| format!("for i in range(5):\n        B[{index}, 0] = {value}");
+    let before = of("i", "A[0, I[i, 1]]");
+    let chosen = |choice: &str| of("i", &format!("T.{choice}(I[i, 1] < 7, A[0, I[i, 1]], T.float32(0))"));
+    only(
+        GATHER,
+        &before,
+        &of("i", "A[0, 0 + I[i, T.if_then_else(i < 9, 1, 2)]]"),
+        &[&of("i", "A[0, I[i, 2]]"), &of("i", "A[0, I[i, 1] + 1]"), &of("i", "A[i, I[i, 1]]"), &chosen("if_then_else")],
+    );
+    // A select reads both sides, also the one that is not chosen.
+    only(GATHER, &chosen("if_then_else"), &chosen("if_then_else"), &[&chosen("Select")]);
+    // What is inside in any case stays so; what is outside is refuted.
+    let outside = of("i", "A[0, 7]");
+    assert_ne!(of_pair(GATHER, &outside, &outside), Vec::<String>::new());
+}
+
+#[test]
+fn loops_that_are_turned_round_stay_inside_too() {
+    let before = read(GATHER, "for i, j in T.grid(5, 3):\n        B[i, j] = A[i, I[i, j]]");
+    let judged = |after: &str| {
+        let after = read(GATHER, &format!("for j, i in T.grid(3, 5):\n        {after}"));
+        let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
+        let judged = validate(&before, &after, &[], &judge).unwrap();
+        let names_it =
+            judged.premises.iter().any(|premise| premise.to_string().contains("the program before keeps: bounds"));
+        (open(&judged.reports).is_empty(), names_it)
+    };
+    assert_eq!(judged("B[4 - i, j] = A[4 - i, I[4 - i, j]]"), (true, true));
+    for twin in ["B[i, j] = A[i, I[4 - i, j]]", "B[i, j] = A[4 - i, I[i, j]]", "B[i, j] = A[i, I[i, j] + 1]"] {
+        assert!(!judged(twin).0, "{twin}");
     }
 }

@@ -83,6 +83,7 @@ const PARTS: &[Part] = &[
             "verify/src/definitions",
             "verify/src/dividend.rs",
             "verify/src/fills.rs",
+            "verify/src/inherited.rs",
             "verify/src/lanes.rs",
             "verify/src/lowering.rs",
             "verify/src/pass.rs",

@@ -127,6 +127,11 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Judge, "digits-reach-padding", "the digits checker does not ask whether padding is reached"),
     fault(Area::Judge, "encode-ne-as-eq", "a condition x != y is given to Z3 as x == y"),
     fault(Area::Judge, "else-is-not-negated", "the judge takes the condition to hold in the other branch too"),
+    fault(
+        Area::Judge,
+        "condition-outlives-write",
+        "a condition on memory holds although that memory is written below it",
+    ),
     fault(Area::Judge, "lockstep-ignores-first-axis", "lockstep does not compare the first of several indices"),
     fault(Area::Judge, "lockstep-ignores-conditions", "lockstep does not compare conditions that both programs ask"),
     fault(Area::Judge, "lockstep-ignores-kinds", "lockstep lets a serial loop become a parallel one"),

@@ -14,7 +14,7 @@ use crate::judge::{Decision, Judge, Place, Report, Side, decide, on_the_way, unr
 use crate::map::{assume_addressable, fits, is_operation};
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::path::{Path, Site, Step, premises, sites};
+use crate::path::{Path, Site, Step, premises, settled_sites};
 use crate::question::Question;
 use crate::term::{Assignment, Value};
 use crate::translate::Names;
@@ -129,7 +129,7 @@ impl Judge {
             let reason = format!("the program is not well formed: {reason}");
             return vec![Self::report(Obligation::Bounds, func.name.clone(), || unsupported(reason))];
         }
-        let mut sites = sites(func);
+        let mut sites = settled_sites(func);
         if sabotage::on("sites-backwards") {
             sites.reverse();
         }
@@ -226,7 +226,7 @@ fn loads(expr: &Expr, path: &Path, found: &mut Vec<Access>) {
         loads(cond, path, found);
         for (branch, holds) in [(then, true), (otherwise, false)] {
             let mut inner = path.clone();
-            inner.steps.push(Step::Guard((**cond).clone(), holds));
+            inner.choose(cond, holds);
             loads(branch, &inner, found);
         }
         return;
@@ -401,7 +401,7 @@ fn add_parts(expr: &Expr, path: &Path, found: &mut Vec<(Expr, Path)>) {
             add_parts(cond, path, found);
             for (branch, holds) in [(then, true), (otherwise, false)] {
                 let mut inner = path.clone();
-                inner.steps.push(Step::Guard((**cond).clone(), holds));
+                inner.choose(cond, holds);
                 add_parts(branch, &inner, found);
             }
         }
@@ -423,7 +423,7 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
         }
     }
     for (cond, path) in site.stmt.exprs().flat_map(|expr| conditions(expr, &site.path)) {
-        for (part, _) in [true, false].into_iter().flat_map(|holds| premises(&cond, holds, &path.constant)) {
+        for (part, _) in [true, false].into_iter().flat_map(|holds| premises(&cond, holds, &loaded(&cond))) {
             add(&part, &path);
         }
     }
@@ -438,13 +438,24 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
             }
         }
         StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => {
-            for (part, _) in [true, false].into_iter().flat_map(|holds| premises(cond, holds, &site.path.constant)) {
+            for (part, _) in [true, false].into_iter().flat_map(|holds| premises(cond, holds, &loaded(cond))) {
                 add(&part, &site.path);
             }
         }
         StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !value.reads_memory() => add(value, &site.path),
         _ => {}
     }
+    found
+}
+
+/// The buffers that a condition reads: each may be one whose loads are premises.
+fn loaded(cond: &Expr) -> Vec<Buffer> {
+    let mut found = Vec::new();
+    cond.walk(&mut |part| {
+        if let Expr::Load { buffer, .. } = part {
+            found.push(buffer.clone());
+        }
+    });
     found
 }
 
@@ -470,7 +481,7 @@ fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
     found.push(((**cond).clone(), path.clone()));
     for (branch, holds) in [(then, true), (otherwise, false)] {
         let mut inner = path.clone();
-        inner.steps.push(Step::Guard((**cond).clone(), holds));
+        inner.choose(cond, holds);
         found.extend(conditions(branch, &inner));
     }
     found

@@ -22,7 +22,7 @@ use crate::judge::{Decision, Judge, Report, Side, decide, on_the_way, unsupporte
 use crate::map::{fits, subterms};
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::path::{Path, Step, sites};
+use crate::path::{Path, settled_sites};
 use crate::verdict::{Counterexample, Verdict};
 
 /// Concrete iterations tried before a proof is searched.
@@ -58,7 +58,7 @@ impl Judge {
         }
         let base = Base::new(self, func, &func.buffers());
         let mut asked: Vec<Option<Division<'_>>> = divisions.iter().map(Division::new).collect();
-        for site in sites(func) {
+        for site in settled_sites(func) {
             let mut found = Vec::new();
             for expr in site.stmt.exprs() {
                 occurrences(expr, &site.path, &mut found);
@@ -100,7 +100,7 @@ fn occurrences(expr: &Expr, path: &Path, found: &mut Vec<(Expr, Path)>) {
         occurrences(cond, path, found);
         for (arm, holds) in [(then, true), (otherwise, false)] {
             let mut inner = path.clone();
-            inner.steps.push(Step::Guard((**cond).clone(), holds));
+            inner.choose(cond, holds);
             occurrences(arm, &inner, found);
         }
         return;

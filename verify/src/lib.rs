@@ -51,6 +51,7 @@ pub mod flow;
 mod forms;
 pub mod gf2;
 pub mod goal;
+mod inherited;
 mod iterations;
 pub mod judge;
 mod lanes;

@@ -33,6 +33,8 @@ pub enum Method {
     SameText,
     /// The goals are true as they are written, or are among the premises: no solver was asked.
     Premises,
+    /// The program before does the same, and it is a premise that it may.
+    Before,
     /// By looking at the program and its claims; the text says what was seen. No solver and no point was needed.
     Inspection(&'static str),
     /// Constant extents were compared with the limits of textures.
@@ -207,7 +209,7 @@ impl Method {
             | Self::WithinLimits(_)
             | Self::CheckedAtLaunch(_)
             | Self::NeverReached(_) => Tier::Structure,
-            Self::Premises => Tier::Premises,
+            Self::Premises | Self::Before => Tier::Premises,
             Self::Intervals | Self::AllPadded => Tier::Intervals,
             Self::Evaluation | Self::Enumeration(_) => Tier::Enumeration,
             Self::Digits { .. } => Tier::Digits,
@@ -241,6 +243,7 @@ impl Method {
             | Self::Stages
             | Self::SameText
             | Self::Premises
+            | Self::Before
             | Self::Inspection(_)
             | Self::WithinLimits(_)
             | Self::CheckedAtLaunch(_)
@@ -282,7 +285,7 @@ impl Method {
     pub(crate) fn weight(&self) -> u8 {
         match self {
             Self::SameText => 0,
-            Self::Premises => 1,
+            Self::Premises | Self::Before => 1,
             _ => 2,
         }
     }
@@ -359,6 +362,7 @@ impl fmt::Display for Method {
             Self::Stages => f.write_str("stages"),
             Self::SameText => f.write_str("same text"),
             Self::Premises => f.write_str("premises"),
+            Self::Before => f.write_str("as before"),
             Self::Inspection(seen) => f.write_str(seen),
             Self::WithinLimits(limits) => write!(f, "within {limits} (width x height)"),
             Self::CheckedAtLaunch(limits) => {

@@ -15,6 +15,7 @@ use crate::correspondence::Correspondence;
 use crate::door::inspected;
 use crate::fills;
 use crate::finder;
+use crate::inherited;
 use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{
     Decision, Judge, Report, Side, decide, free_vars, on_the_way, suspected, unreached, unsupported, without_value,
@@ -108,9 +109,11 @@ impl Judge {
         let mut buffers = before.buffers();
         buffers.extend(after.buffers());
         let base = Base::new(self, before, &buffers);
+        let mut are_paired = inherited::is_each_access_paired(after, evidence, &[]);
         reports.extend(match &evidence.comparison {
             Comparison::Statements => {
                 let goals = Lockstep::run(before, &unfilled, &Relation::new(evidence), along);
+                are_paired = inherited::is_each_access_paired(after, evidence, &goals);
                 let (ordered, goals): (Vec<Goal>, Vec<Goal>) =
                     goals.into_iter().partition(|goal| matches!(goal.kind, GoalKind::Ordered));
                 let mut reports = self.in_parallel(|| self.decide_goals(evidence, &base, &goals));
@@ -124,7 +127,9 @@ impl Judge {
             Comparison::Definitions(claim) => self.check_lifting((before, &unfilled), evidence, claim, &base),
             Comparison::Results => self.check_execution((before, after), evidence, &base),
         });
-        reports.extend(self.check_program_on(Side::After, after));
+        let own = self.check_program_on(Side::After, after);
+        let is_inherited = are_paired && reports.iter().all(|report| report.verdict.is_proved());
+        reports.extend(if is_inherited { inherited::given(&[Obligation::Bounds], own) } else { own });
         base.grounded(reports)
     }
 

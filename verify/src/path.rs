@@ -6,9 +6,9 @@
 //!         A[i] = 0       premises: 0 <= i < 0 + n, i < m
 //! ```
 //!
-//! Premises must be true wherever the statement runs. A loaded value is a premise only if its buffer is never written by the
-//! function, through no view of it; otherwise memory may have changed since. Arithmetic on loaded values may have wrapped,
-//! so that only comparisons of the loaded values themselves are premises.
+//! Premises must be true wherever the statement runs. A loaded value is a premise only if memory cannot have changed since: if
+//! nothing under the condition writes its buffer, through no view of it. Arithmetic on loaded values may have wrapped, so that
+//! only comparisons of the loaded values themselves are premises.
 
 use std::sync::Arc;
 
@@ -68,18 +68,65 @@ pub struct Path {
     pub steps: Steps,
     /// The buffers whose memory the function never writes: each load of an element gives the same value.
     pub constant: Arc<Vec<Buffer>>,
+    /// Buffers that nothing writes from a condition to the end of the path, each with the number of steps before that condition.
+    /// `None` where nobody has looked, or where two iterations are looked at.
+    pub(crate) settled: Option<Vec<(Buffer, usize)>>,
 }
 
 impl Path {
     /// The path to the body of a function: no steps.
     pub fn of(func: &PrimFunc) -> Self {
         let constant = Arc::new(never_written(func));
-        Self { symbols: func.extents(), scalars: func.scalars(), steps: Steps::default(), constant }
+        Self { symbols: func.extents(), scalars: func.scalars(), steps: Steps::default(), constant, settled: None }
     }
 
     /// Adds the step into a loop.
     pub fn enter(&mut self, inner: &For) {
         self.steps.push(Step::Loop(inner.var.clone(), inner.min.clone(), inner.extent.clone()));
+    }
+
+    /// Adds a condition, and that it holds or not for these statements.
+    fn guard<'a>(&mut self, cond: &Expr, holds: bool, body: impl IntoIterator<Item = &'a Stmt>) {
+        if self.settled.is_some() && cond.reads_memory() {
+            let written: Vec<Buffer> = body.into_iter().flat_map(written).collect();
+            self.settle(cond, &written);
+        }
+        self.steps.push(Step::Guard(cond.clone(), holds));
+    }
+
+    /// Takes back all steps but the first ones.
+    fn leave(&mut self, steps: usize) {
+        self.steps.truncate(steps);
+        if let Some(settled) = &mut self.settled {
+            settled.retain(|(_, depth)| *depth < steps);
+        }
+    }
+
+    /// Adds a condition inside an expression: nothing is written before the expression has its value.
+    pub(crate) fn choose(&mut self, cond: &Expr, holds: bool) {
+        self.settle(cond, &[]);
+        self.steps.push(Step::Guard(cond.clone(), holds));
+    }
+
+    /// From the next step on, the buffers that a condition reads are those that it has read, if they are not `written`.
+    fn settle(&mut self, cond: &Expr, written: &[Buffer]) {
+        let (Some(settled), depth) = (&mut self.settled, self.steps.len()) else { return };
+        cond.walk(&mut |part| {
+            if let Expr::Load { buffer, .. } = part
+                && (!written.iter().any(|other| other.aliases(buffer)) || sabotage::on("condition-outlives-write"))
+            {
+                settled.push((buffer.clone(), depth));
+            }
+        });
+    }
+
+    /// The buffers whose loads have one value from a step to the end of the path, if `before` are those one step earlier.
+    fn constant_from(&self, step: usize, before: Arc<Vec<Buffer>>) -> Arc<Vec<Buffer>> {
+        let mut new = self.settled.iter().flatten().filter(|(_, depth)| *depth == step).peekable();
+        match new.peek() {
+            Some(_) => Arc::new(before.iter().chain(new.map(|(buffer, _)| buffer)).cloned().collect()),
+            None => before,
+        }
     }
 
     /// The variables of the loops, outermost first.
@@ -90,22 +137,25 @@ impl Path {
 
     /// Assumes the steps as premises.
     pub fn assume(&self, question: &mut Question, names: &mut Names) {
-        names.never_written(&self.constant);
+        let mut constant = Arc::clone(&self.constant);
+        names.never_written(&constant);
         for scalar in &self.scalars {
             let term = names.var(scalar);
             if let Some((low, high)) = scalar.dtype().scalar.integer_range() {
                 question.assume(&term.at_least(low).and(term.at_most(high)), "a parameter of this type");
             }
         }
-        for step in &self.steps {
+        for (position, step) in self.steps.iter().enumerate() {
             // Memory may change between two steps, so their loads of buffers that are written are unrelated.
             names.next_statement();
+            constant = self.constant_from(position, constant);
+            names.never_written(&constant);
             match step {
                 Step::Loop(var, min, extent) => {
                     question.declare(names, var, Kind::Index { min, extent });
                 }
                 // Arithmetic on a loaded value may have wrapped: only the type of the variable is known.
-                Step::Let(var, value) if !is_same_everywhere(value, &self.constant) => {
+                Step::Let(var, value) if !is_same_everywhere(value, &constant) => {
                     let (ty, term) = (var.dtype(), names.var(var));
                     if let Some((low, high)) = ty.scalar.integer_range().filter(|_| ty.is_scalar()) {
                         question.assume(&term.at_least(low).and(term.at_most(high)), "a value of this type");
@@ -116,7 +166,7 @@ impl Path {
                     names.bind(var, value);
                 }
                 Step::Guard(cond, holds) => {
-                    for (part, holds) in premises(cond, *holds, &self.constant) {
+                    for (part, holds) in premises(cond, *holds, &constant) {
                         // The part was evaluated, so its divisors are not zero.
                         for divisor in divisors(&part) {
                             let divisor = names.term(divisor);
@@ -373,16 +423,22 @@ fn reads_only(expr: &Expr, buffers: &[Buffer]) -> bool {
     found
 }
 
-/// The buffers of a function that its caller fills, and whose memory it never writes, through no view of it.
-fn never_written(func: &PrimFunc) -> Vec<Buffer> {
+/// The buffers that a statement writes.
+fn written(stmt: &Stmt) -> Vec<Buffer> {
     let mut written: Vec<Buffer> = Vec::new();
-    func.body.walk(&mut |stmt| {
+    stmt.walk(&mut |stmt| {
         if let StmtKind::Store { buffer, .. } = &stmt.kind
             && !written.contains(buffer)
         {
             written.push(buffer.clone());
         }
     });
+    written
+}
+
+/// The buffers of a function that its caller fills, and whose memory it never writes, through no view of it.
+fn never_written(func: &PrimFunc) -> Vec<Buffer> {
+    let written = written(&func.body);
     let mut buffers = func.buffers();
     let is_of_caller = |buffer: &Buffer| func.buffer_map.iter().any(|(_, other)| other.aliases(buffer));
     buffers.retain(|buffer| is_of_caller(buffer) && !written.iter().any(|other| other.aliases(buffer)));
@@ -436,10 +492,13 @@ pub struct Site<'a> {
 
 /// Every statement of a function that evaluates anything, in program order.
 pub fn sites(func: &PrimFunc) -> Vec<Site<'_>> {
-    let mut found = Vec::new();
-    let mut path = Path::of(func);
-    collect(&func.body, &mut path, &mut found);
-    found
+    sites_in(&func.body, &Path::of(func))
+}
+
+/// The same for questions about one execution of one statement: conditions that read memory which nobody writes after them are
+/// premises, too.
+pub(crate) fn settled_sites(func: &PrimFunc) -> Vec<Site<'_>> {
+    sites_in(&func.body, &Path { settled: Some(Vec::new()), ..Path::of(func) })
 }
 
 /// [`sites`] of one statement at the end of a path.
@@ -465,20 +524,20 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
             collect(body, path, found);
         }
         StmtKind::If { cond, then_body, else_body } => {
-            path.steps.push(Step::Guard(cond.clone(), true));
+            path.guard(cond, true, [&**then_body]);
             collect(then_body, path, found);
-            path.steps.truncate(depth);
+            path.leave(depth);
             if let Some(else_body) = else_body {
-                path.steps.push(Step::Guard(cond.clone(), sabotage::on("else-is-not-negated")));
+                path.guard(cond, sabotage::on("else-is-not-negated"), [&**else_body]);
                 collect(else_body, path, found);
             }
         }
         StmtKind::Seq(stmts) => {
-            for stmt in stmts.iter() {
+            for (position, stmt) in stmts.iter().enumerate() {
                 collect(stmt, path, found);
                 // An assertion holds for the statements after it.
                 if let StmtKind::Assert { cond, .. } = &stmt.kind {
-                    path.steps.push(Step::Guard(cond.clone(), true));
+                    path.guard(cond, true, &stmts[position + 1..]);
                 }
             }
         }
@@ -487,5 +546,5 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
         }
         StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => {}
     }
-    path.steps.truncate(depth);
+    path.leave(depth);
 }

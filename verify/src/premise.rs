@@ -15,7 +15,9 @@ use tilewright_ir::{
 };
 
 use crate::definitions;
+use crate::judge::Report;
 use crate::map::MapClaim;
+use crate::method::Method;
 
 /// Something that a proof takes for granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub enum Premise {
     },
     /// The user assumes this of the integers of the call.
     Assumed(String),
+    /// The program before keeps to these obligations, which nobody has shown: the program after does if the one before does.
+    Before(Vec<String>),
     /// The sums (or products) of floats in these tensors may be taken in another order than the definition lists them.
     ReductionOrder(Vec<String>),
 }
@@ -92,6 +96,13 @@ impl Premise {
         order.into_iter().chain(Self::of_names(Vec::new(), sizes.collect())).collect()
     }
 
+    /// The premises about the program before on which reports about the program after rest.
+    pub fn of_reports(reports: &[Report]) -> Vec<Self> {
+        let open = reports.iter().filter(|report| report.method == Method::Before);
+        let open: Vec<String> = open.map(|report| format!("{} of {}", report.obligation, report.subject)).collect();
+        if open.is_empty() { Vec::new() } else { vec![Self::Before(open)] }
+    }
+
     /// The premises that a lowering adds: the order of its reductions.
     pub fn of_lowering(definition: &Definition, evidence: &LoweringEvidence) -> Vec<Self> {
         let tensors = reassociated(definition, evidence);
@@ -116,6 +127,7 @@ impl Premise {
         match (self, other) {
             (Self::Extents(own), Self::Extents(more))
             | (Self::Sizes(own), Self::Sizes(more))
+            | (Self::Before(own), Self::Before(more))
             | (Self::ReductionOrder(own), Self::ReductionOrder(more)) => {
                 let new: Vec<String> = more.iter().filter(|name| !own.contains(name)).cloned().collect();
                 own.extend(new);
@@ -133,6 +145,7 @@ impl fmt::Display for Premise {
             Self::Sizes(names) => write!(f, "at most {MAX_SYMBOLIC_ELEMENTS} elements each: {}", names.join(", ")),
             Self::Assumed(condition) => write!(f, "assumed: {condition}"),
             Self::HostPadding { buffer, value } => write!(f, "the caller writes {value} to the padding of {buffer}"),
+            Self::Before(places) => write!(f, "the program before keeps: {}", places.join("; ")),
             Self::ReductionOrder(names) => write!(f, "floats may be summed in any order: {}", names.join(", ")),
         }
     }

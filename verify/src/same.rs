@@ -5,13 +5,14 @@
 //! ```
 //!
 //! Nothing has to be followed for that, not even a statement that the judge cannot follow. What is asked of one program alone
-//! (bounds, overflow, race, defined) is decided as ever.
+//! (bounds, overflow, race, defined) is decided as ever; what is left open holds if it holds of the program before.
 
 use tilewright_ir::equal::funcs_equal;
 use tilewright_ir::{BufferClaim, Evidence, Expr, PrimFunc};
 
 use crate::access::Base;
 use crate::door::inspected;
+use crate::inherited;
 use crate::judge::{Judge, Report, Side};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -23,7 +24,7 @@ impl Judge {
         let mut reports = vec![Self::report(Obligation::Simulation, "the program is the same up to names", || {
             (inspected(), Method::Inspection("same program"))
         })];
-        reports.extend(self.check_program_on(Side::After, after));
+        reports.extend(inherited::given(&Obligation::ALL, self.check_program_on(Side::After, after)));
         base.grounded(reports)
     }
 }

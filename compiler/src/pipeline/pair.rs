@@ -133,6 +133,7 @@ pub fn validate_given(
     let mut premises = Premise::of_call(before);
     premises.extend(Premise::of_call(&after));
     premises.extend(Premise::of_pass(&evidence));
+    premises.extend(Premise::of_reports(&reports));
     premises.extend(assume::premises(assumed));
     let warning = |error: Diagnostic| Diagnostic {
         severity: Severity::Warning,

@@ -32,6 +32,7 @@ pub use statement::{Program, Statement, domain, program};
 use crate::access::Base;
 use crate::claims::Relation;
 use crate::finder;
+use crate::inherited;
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::lanes::renamed;
 use crate::lockstep::{Goal, Lockstep};
@@ -102,7 +103,7 @@ impl Judge {
                 .push(Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, &goal)));
         }
         reports.extend(self.in_parallel(|| whole.decide(&relation)));
-        reports.extend(self.check_program_on(Side::Before, before));
+        reports.extend(inherited::given(&[Obligation::Bounds], self.check_program_on(Side::Before, before)));
         reports
     }
 }

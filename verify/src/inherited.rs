@@ -1,0 +1,54 @@
+//! What holds of the program after because it holds of the program before.
+//!
+//! ```text
+//! for i in 5: B[i] = A[I[i]]        for i in 5: B[4 - i] = A[I[4 - i]]
+//! ```
+//!
+//! Nobody knows whether `I[i]` is inside of `A`, so neither program can be shown to stay in its buffers by itself. But the walk along
+//! a correspondence ([`crate::lockstep`]) makes each access after the image of an access before, at the same time: if the program
+//! before stays in its buffers, so does the program after. A pass answers for no more than that. What is taken for granted
+//! of the program before is a premise that the report lists.
+
+use tilewright_ir::{Comparison, Evidence, Expr, PrimFunc};
+
+use crate::door::inspected;
+use crate::judge::Report;
+use crate::lockstep::{Goal, GoalKind};
+use crate::method::Method;
+use crate::obligation::Obligation;
+use crate::verdict::Verdict;
+
+/// Whether each access of the program after is the image of an access before, if these goals hold: no padding is filled, no lane
+/// is written that had no value, and no choice evaluates a side that was not chosen. Other comparisons than these two speak of values,
+/// which other accesses may give.
+pub(crate) fn is_each_access_paired(after: &PrimFunc, evidence: &Evidence, goals: &[Goal]) -> bool {
+    let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_));
+    let is_of_accesses = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
+    is_of_accesses && evidence.fills.is_empty() && !goals.iter().any(is_more) && !has_eager_loads(after)
+}
+
+/// Whether a `select`, which evaluates both sides, reads memory.
+fn has_eager_loads(func: &PrimFunc) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| {
+                found |= matches!(part, Expr::Select(_, a, b) if a.reads_memory() || b.reads_memory());
+            });
+        }
+    });
+    found
+}
+
+/// The reports about the program after alone. Those of `obligations` that are open hold if they hold of the program before.
+pub(crate) fn given(obligations: &[Obligation], mut reports: Vec<Report>) -> Vec<Report> {
+    let is_open = |report: &Report| match &report.verdict {
+        Verdict::Unknown(reason) => !reason.is_internal(),
+        Verdict::Proved(_) | Verdict::Refuted(_) | Verdict::Vacuous(_) | Verdict::Skipped(_) => false,
+    };
+    for report in reports.iter_mut().filter(|report| obligations.contains(&report.obligation) && is_open(report)) {
+        (report.verdict, report.method) = (inspected(), Method::Before);
+        report.proof.clear();
+    }
+    reports
+}
