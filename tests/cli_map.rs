@@ -430,3 +430,26 @@ fn indices_without_names_get_names_of_their_own() {
     let inverse = json["inverse"].as_str().unwrap();
     assert!(code == Some(0) && inverse.ends_with(": [i1, i_1, i_2]"), "{json}");
 }
+
+#[test]
+fn bits_are_mixed_inside_of_blocks_of_any_number() {
+    let of = |map: &str, assumed: &str| tilewright(&["map", map, "--shape", "n,m", "--assume", assumed]).code;
+    for (map, assumed) in [
+        ("lambda i, j: [i, j ^ (i % 8)]", "m % 8 == 0"),
+        ("lambda i, j: [i, (i % 4) ^ j]", "m % 4 == 0"),
+        ("lambda i, j: [i, j ^ (i % 8)]", "m % 32 == 0"),
+        ("lambda i, j: [j ^ (i // 2 % 4), i]", "m % 4 == 0"),
+    ] {
+        assert_eq!(of(map, assumed), Some(0), "{map} if {assumed}");
+    }
+    for (map, assumed) in [
+        ("lambda i, j: [i, j ^ (i % 8)]", "m % 4 == 0"),
+        ("lambda i, j: [i, j ^ (i % 8)]", "m % 8 == 4"),
+        ("lambda i, j: [i, j ^ (i % 9)]", "m % 8 == 0"),
+        ("lambda i, j: [i, j | (i % 8)]", "m % 8 == 0"),
+        ("lambda i, j: [i, j ^ (j % 8)]", "m % 8 == 0"),
+        ("lambda i, j: [i, j ^ i]", "m % 8 == 0"),
+    ] {
+        assert_ne!(of(map, assumed), Some(0), "{map} if {assumed}");
+    }
+}

@@ -1,7 +1,8 @@
 //! Bit operations in goals: what is known of their ranges, so that the rest of the goal needs no bits.
 //!
 //! ```text
-//! 0 <= j < 64, 0 <= i % 8 < 8      both have 6 bits, so 0 <= j ^ i % 8 < 64
+//! 0 <= j < 64, 0 <= i % 8 < 8                    both have 6 bits, so 0 <= j ^ i % 8 < 64
+//! 0 <= j < m, m % 8 == 0, 0 <= i % 8 < 8         j stays in its block of 8, so 0 <= j ^ i % 8 < m
 //! ```
 
 use super::Prover;
@@ -10,6 +11,17 @@ use tilewright_kernel::lemmas::poly_identity;
 use tilewright_kernel::poly::probably_equal;
 use tilewright_kernel::strategy::Strategy as _;
 use tilewright_kernel::term::{BinaryOp, Prop, PropKind, Term, TermKind};
+
+/// The bits of an index that is an `int32`.
+const INDEX: u32 = 31;
+
+/// The bits that the lemma about blocks asks of numbers.
+const WIDE: u32 = 62;
+
+/// The number of bits of all numbers below this one.
+fn bits(end: i128) -> Option<u32> {
+    Some(u64::try_from(end).ok()?.checked_next_power_of_two()?.trailing_zeros())
+}
 
 impl Prover {
     /// Keeps what is known of the bit operations in a goal, inner ones first: their ranges, and what cancels. Returns whether
@@ -36,6 +48,7 @@ impl Prover {
         let (bits, ranges) = self.bits_of(&x, &y)?;
         let using: Vec<&Fact> = ranges.iter().collect();
         let mut found = vec![self.lemmas.bit_range(&mut self.context, op, bits, [&x, &y], &using).ok()?];
+        found.extend([(&x, &y), (&y, &x)].into_iter().find_map(|(x, y)| self.bit_block(op, x, y)));
         if op == BinaryOp::BitXor {
             found.extend(self.cancelled(&x, &y).map(|(_, facts)| facts).unwrap_or_default());
         }
@@ -58,12 +71,31 @@ impl Prover {
         None
     }
 
-    /// The number of bits of two numbers, and facts that say so.
+    /// That an operation on `x` and a digit `y` of a power of two is below the bound of `x`, which is no constant, but a multiple of
+    /// that power.
+    fn bit_block(&mut self, op: BinaryOp, x: &Term, y: &Term) -> Option<Fact> {
+        let bound = self.upper(x).filter(|bound| bound.as_const().is_none())?;
+        let bits = bits(self.upper(y)?.as_const()?)?;
+        let multiple = self.prove_digit(&bound.floor_mod(1i128 << bits).equals(0))?;
+        let below = self.prove_digit(&x.less(&bound))?;
+        let ranges = [self.range(x, WIDE)?, self.range(&bound, WIDE)?, self.range(y, bits)?];
+        let using: Vec<&Fact> = ranges.iter().chain([&below, &multiple]).collect();
+        self.lemmas.bit_block(&mut self.context, op, bits, [x, y, &bound], &using).ok()
+    }
+
+    /// The number of bits of two numbers, and facts that say so. A number without a constant bound has those of an index.
     fn bits_of(&mut self, x: &Term, y: &Term) -> Option<(u32, [Fact; 2])> {
-        let most = self.upper(x)?.as_const()?.max(self.upper(y)?.as_const()?);
-        let bits = u64::try_from(most).ok()?.checked_next_power_of_two()?.trailing_zeros();
-        let mut range = |term: &Term| self.prove_digit(&term.at_least(0).and(term.less(1i128 << bits)));
-        Some((bits, [range(x)?, range(y)?]))
+        let constant = |term: &Term| self.upper(term)?.as_const();
+        let bits = match (constant(x), constant(y)) {
+            (Some(x), Some(y)) => bits(x.max(y))?,
+            _ => INDEX,
+        };
+        Some((bits, [self.range(x, bits)?, self.range(y, bits)?]))
+    }
+
+    /// That a number has so many bits.
+    fn range(&mut self, term: &Term, bits: u32) -> Option<Fact> {
+        self.prove_digit(&term.at_least(0).and(term.less(1i128 << bits)))
     }
 }
 
