@@ -294,7 +294,7 @@ fn loops_that_are_turned_round_stay_inside_too() {
         let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
         let judged = validate(&before, &after, &[], &judge).unwrap();
         let names_it =
-            judged.premises.iter().any(|premise| premise.to_string().contains("the program before keeps: bounds"));
+            judged.premises.iter().any(|premise| premise.to_string().contains("true of the program before: bounds"));
         (open(&judged.reports).is_empty(), names_it)
     };
     assert_eq!(judged("B[4 - i, j] = A[4 - i, I[4 - i, j]]"), (true, true));

@@ -15,7 +15,7 @@ use tilewright_ir::{
 };
 
 use crate::definitions;
-use crate::judge::Report;
+use crate::judge::{Report, Side};
 use crate::map::MapClaim;
 use crate::method::Method;
 
@@ -98,7 +98,11 @@ impl Premise {
 
     /// The premises about the program before on which reports about the program after rest.
     pub fn of_reports(reports: &[Report]) -> Vec<Self> {
-        let open = reports.iter().filter(|report| report.method == Method::Before);
+        let open: Vec<&Report> = reports.iter().filter(|report| report.method == Method::Before).collect();
+        let is_before = |report: &&Report| report.place.is_some_and(|place| place.side == Side::Before);
+        // Where the program before was looked at, too, its own words are clearer.
+        let names_both = open.iter().any(is_before);
+        let open = open.iter().filter(|report| !names_both || is_before(report));
         let open: Vec<String> = open.map(|report| format!("{} of {}", report.obligation, report.subject)).collect();
         if open.is_empty() { Vec::new() } else { vec![Self::Before(open)] }
     }
@@ -145,7 +149,7 @@ impl fmt::Display for Premise {
             Self::Sizes(names) => write!(f, "at most {MAX_SYMBOLIC_ELEMENTS} elements each: {}", names.join(", ")),
             Self::Assumed(condition) => write!(f, "assumed: {condition}"),
             Self::HostPadding { buffer, value } => write!(f, "the caller writes {value} to the padding of {buffer}"),
-            Self::Before(places) => write!(f, "the program before keeps: {}", places.join("; ")),
+            Self::Before(places) => write!(f, "true of the program before: {}", places.join("; ")),
             Self::ReductionOrder(names) => write!(f, "floats may be summed in any order: {}", names.join(", ")),
         }
     }
