@@ -123,6 +123,7 @@ impl Judge {
             Comparison::Values(claim) => self.check_flow((before, &unfilled), evidence, claim, &base),
             Comparison::Definitions(claim) => self.check_lifting((before, &unfilled), evidence, claim, &base),
             Comparison::Results => self.check_execution((before, after), evidence, &base),
+            Comparison::Scalarized(claim) => self.check_scalarized((before, after), evidence, claim),
         });
         reports.extend(self.check_program_on(Side::After, after));
         base.grounded(reports)
