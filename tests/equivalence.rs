@@ -15,7 +15,7 @@ use tilewright_compiler::reorder;
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, Comparison, Evidence, Expr, IndexMap, PrimFunc, Reordering, Var,
 };
-use tilewright_verify::{Premise, Report};
+use tilewright_verify::{Obligation, Premise, Report};
 
 /// Decides the pairs of a file; with `KIND` in the environment, those alone whose name contains it.
 fn check(file: &str, least: usize) {
@@ -63,6 +63,39 @@ fn values_kept_in_another_place() {
 }
 
 #[test]
+fn vectors_for_loops_and_loops_for_vectors() {
+    check("vectors", 15);
+}
+
+#[test]
+fn vectors_whose_lanes_see_one_another_are_not_loops() {
+    let judge = judge();
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for Case { name, before, variants, .. } in cases("vectors_illegal") {
+        let func = read(&before);
+        let itself = pair::validate(&func, &read(&before), &[], &judge).unwrap();
+        if !is_proved(&itself.reports) {
+            wrong.push(format!("{name}: not proved equal to itself: {}", open(&itself.reports).join("; ")));
+        }
+        for variant in &variants {
+            let after = read(&variant.after());
+            let own = pair::validate(&after, &read(&variant.after()), &[], &judge).unwrap();
+            let judged = variant.validate(&func, &after, &judge);
+            tried += 1;
+            if !is_refuted(&judged.reports) {
+                wrong.push(format!("{} is not refuted: {}", variant.name, open(&judged.reports).join("; ")));
+            }
+            let is_alone = |report: &Report| matches!(report.obligation, Obligation::Lanes | Obligation::Bounds);
+            if !own.reports.iter().all(|report| report.verdict.is_proved() || is_alone(report)) {
+                wrong.push(format!("{}: not proved equal to itself: {}", variant.name, open(&own.reports).join("; ")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(tried >= 30, "{tried} programs");
+}
+
+#[test]
 fn branches_names_and_declarations_changed() {
     check("structural", 35);
 }
@@ -90,7 +123,7 @@ fn reductions_are_proved_by_their_definitions() {
 
 #[test]
 fn the_page_counts_all_kinds() {
-    for file in ["loops", "values", "storage", "structural", "reductions"] {
+    for file in ["loops", "values", "storage", "structural", "reductions", "vectors"] {
         let cases = cases(file);
         let symbolic = cases.iter().filter(|case| case.is_symbolic()).count();
         let twins: usize = cases.iter().flat_map(|case| &case.variants).map(|variant| variant.wrong.len()).sum();

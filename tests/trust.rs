@@ -92,6 +92,7 @@ const PARTS: &[Part] = &[
             "verify/src/reorder",
             "verify/src/flow",
             "verify/src/same.rs",
+            "verify/src/scalarize",
             "verify/src/texture.rs",
             "verify/src/texture",
             "verify/src/view.rs",

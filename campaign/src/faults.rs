@@ -138,6 +138,8 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Judge, "reorder-leaves-domain", "iterations that were moved need not be iterations before"),
     fault(Area::Judge, "reorder-loses-instances", "iterations before need not take place after"),
     fault(Area::Judge, "reorder-ignores-order", "iterations that touch the same element may change their order"),
+    fault(Area::Judge, "lanes-see-each-other", "lanes of a statement may read what lanes in front of them wrote"),
+    fault(Area::Judge, "scalarize-unit-stride", "the judge takes the lanes of each ramp for neighbours"),
     fault(Area::Judge, "flow-ignores-later-writes", "a value that is read may have been overwritten since"),
     fault(Area::Judge, "flow-ignores-earlier-writes", "what the call found may have been overwritten"),
     fault(

@@ -4,6 +4,7 @@
 
 use crate::buffer::Buffer;
 use crate::expr::Expr;
+use crate::func::PrimFunc;
 use crate::index_map::IndexMap;
 use crate::lifting::Lifting;
 use crate::var::Var;
@@ -39,9 +40,30 @@ pub enum Comparison {
     Values(Flow),
     /// Both programs compute definitions, and these are equal. The claims about buffers are then about parameters alone.
     Definitions(Box<Lifting>),
+    /// Statements on vectors are loops over their lanes, and the programs without vectors mean the same. The claims about buffers are
+    /// then those about the programs without vectors.
+    Scalarized(Box<Scalarization>),
     /// Nothing inside corresponds, and yet the parameters hold the same values in the end. The claims about buffers are then
     /// about parameters alone.
     Results,
+}
+
+/// Two programs without vectors, and why they mean the same.
+///
+/// ```text
+/// A[ramp(i * 4, 1, 4)] = B[i]          for lane in 4: A[i * 4 + lane] = B[i, lane]          B held vectors of four lanes
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scalarization {
+    /// The program before, without vectors.
+    pub before: PrimFunc,
+    /// The program after, without vectors.
+    pub after: PrimFunc,
+    /// The stores of vectors of each program, counted in program order, whose values are kept in memory of their own until all lanes
+    /// are read.
+    pub buffered: [Vec<usize>; 2],
+    /// Why these two mean the same.
+    pub evidence: Evidence,
 }
 
 /// The claim that a program has the iterations of another one in another order: loops were split, fused, interchanged, tiled,

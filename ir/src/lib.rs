@@ -85,7 +85,7 @@ pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};
 pub use eval::{Bindings, EvalError};
 pub use evidence::{
     BufferChange, BufferClaim, Comparison, Evidence, Flow, Holder, Instance, InverseClaim, LoweringEvidence, Origin,
-    PadFill, Reordering, Sources, StoreClaim, StoreOrigin, StoreRole,
+    PadFill, Reordering, Scalarization, Sources, StoreClaim, StoreOrigin, StoreRole,
 };
 pub use expr::Expr;
 pub use func::{FuncAttrs, Module, PrimFunc};

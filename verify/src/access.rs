@@ -291,7 +291,7 @@ pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
 }
 
 /// `base + lane * stride` in the type of the base; the lane itself where that is what it comes to.
-fn ramp_at(base: &Expr, stride: &Expr, lane: &Expr) -> Expr {
+pub(crate) fn ramp_at(base: &Expr, stride: &Expr, lane: &Expr) -> Expr {
     let ty = base.dtype();
     let lane = if lane.dtype() == ty { lane.clone() } else { Expr::Cast(ty, SharedExpr::new(lane.clone())) };
     let step = if stride.as_const_int() == Some(1) { lane } else { lane * stride.clone() };

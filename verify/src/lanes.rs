@@ -178,7 +178,7 @@ pub(crate) fn apart(outer: &For, after: &Stmt, path: &Path) -> Result<Apart, Str
 }
 
 /// Two indices of one buffer are not the same.
-fn differ(a: &[Expr], b: &[Expr]) -> Expr {
+pub(crate) fn differ(a: &[Expr], b: &[Expr]) -> Expr {
     let pairs = a.iter().zip(b).filter(|(x, y)| x != y);
     let unequal = pairs.map(|(x, y)| Expr::binary(BinaryOp::Ne, x.clone(), y.clone()));
     unequal.reduce(|a, b| Expr::binary(BinaryOp::Or, a, b)).unwrap_or_else(|| Expr::bool(false))

@@ -72,6 +72,7 @@ pub mod reorder;
 mod ring;
 mod same;
 mod sample;
+pub mod scalarize;
 pub mod steps;
 mod texture;
 pub mod translate;

@@ -116,16 +116,14 @@ impl Judge {
                 are_paired = inherited::is_each_access_paired(after, evidence, &goals);
                 let (ordered, goals): (Vec<Goal>, Vec<Goal>) =
                     goals.into_iter().partition(|goal| matches!(goal.kind, GoalKind::Ordered));
-                let mut reports = self.in_parallel(|| self.decide_goals(evidence, &base, &goals));
-                if !ordered.is_empty() {
-                    reports.extend(self.check_races(before));
-                }
-                reports
+                let races = if ordered.is_empty() { Vec::new() } else { self.check_races(before) };
+                self.in_parallel(|| self.decide_goals(evidence, &base, &goals)).into_iter().chain(races).collect()
             }
             Comparison::Iterations(claim) => self.check_reordering((before, &unfilled), evidence, claim, &base),
             Comparison::Values(claim) => self.check_flow((before, &unfilled), evidence, claim, &base),
             Comparison::Definitions(claim) => self.check_lifting((before, &unfilled), evidence, claim, &base),
             Comparison::Results => self.check_execution((before, after), evidence, &base),
+            Comparison::Scalarized(claim) => self.check_scalarized((before, after), evidence, claim),
         });
         let own = self.check_program_on(Side::After, after);
         let is_inherited = are_paired && reports.iter().all(|report| report.verdict.is_proved());

@@ -79,6 +79,9 @@ impl Premise {
 
     /// The premises that the claims of a pass add.
     pub fn of_pass(evidence: &Evidence) -> Vec<Self> {
+        if let Comparison::Scalarized(claim) = &evidence.comparison {
+            return Self::of_pass(&claim.evidence);
+        }
         let by_host = evidence.fills.iter().filter(|fill| fill.by_host);
         let by_host =
             by_host.map(|fill| Self::HostPadding { buffer: fill.buffer.name.clone(), value: fill.value.to_string() });

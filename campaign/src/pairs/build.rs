@@ -238,6 +238,10 @@ impl<'a> Parts<'a> {
             Value::Difference => self.cast("k - m"),
             Value::Sum => format!("{own} + A[{row}, {column} + 1] + A[{row}, {column} + 2]"),
             Value::Accumulate => format!("{target}[{index}] + {own}"),
+            Value::Neighbour(by) => {
+                let cols = self.base.inner.extent;
+                format!("{target}[{row}, ({column} + {}) % {cols}] + {own}", by.rem_euclid(cols.max(1)))
+            }
             Value::Through => format!("C[{}]", self.element()),
         }
     }

@@ -43,6 +43,8 @@ enum Theme {
     Equal,
     /// Values that are kept elsewhere.
     Storage,
+    /// Iterations that become lanes.
+    Vectors,
     /// One mistake.
     Mistake,
 }
@@ -69,6 +71,8 @@ pub(super) fn recipe(u: &mut Unstructured<'_>) -> Result<Recipe> {
         Theme::Storage,
         Theme::Storage,
         Theme::Storage,
+        Theme::Vectors,
+        Theme::Vectors,
         Theme::Mistake,
         Theme::Mistake,
     ];
@@ -261,6 +265,20 @@ fn shape_for(theme: Theme, base: &mut Base, u: &mut Unstructured<'_>) -> Result<
             (base.rows, base.index) = (Rows::Constant, Index::Element);
             base.outer.min = 0;
         }
+        Theme::Vectors => {
+            base.index = *u.choose(&[Index::Element, Index::Element, Index::Column])?;
+            base.guard = None;
+            let values = [
+                Value::Copy,
+                Value::Plus(2),
+                Value::Sum,
+                Value::Accumulate,
+                Value::Neighbour(1),
+                Value::Neighbour(-1),
+                Value::Neighbour(u.int_in_range(2..=3)?),
+            ];
+            base.value = *u.choose(&values)?;
+        }
         Theme::Equal | Theme::Storage | Theme::Mistake => {}
     }
     Ok(())
@@ -297,6 +315,7 @@ fn change_for(theme: Theme, base: &Base, u: &mut Unstructured<'_>) -> Result<Opt
             4 => Some(*u.choose(&[How::Exchange, How::Extent, How::Start])?),
             _ => Some(mistake(u)?),
         },
+        Theme::Vectors => Some(if u.arbitrary()? { How::Vectorize } else { How::VectorizeWrongly }),
         Theme::Mistake => Some(mistake(u)?),
     })
 }

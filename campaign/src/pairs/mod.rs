@@ -3,7 +3,8 @@
 //!
 //! - [`recipe`] is the data, `draw` draws it; a pair has a theme, which is a kind of mistake that a judge could make.
 //! - `build` builds the program before, in the form of `nest`; `rewrite` has the changes that never change what a
-//!   program computes, `change` the others, `storage` those of where values are kept.
+//!   program computes, `change` the others, `storage` those of where values are kept,
+//!   `vectors` those that make vectors of iterations.
 //!
 //! ```text
 //! base    a nest of two loops that stores A[o, i] to B[o, i], guarded by `k > 0`, `B` at the offset m
@@ -28,6 +29,7 @@ mod rewrite;
 mod simpler;
 mod storage;
 pub mod twist;
+mod vectors;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};

@@ -188,6 +188,8 @@ pub enum Value {
     Sum,
     /// The element of `B` that is stored, plus one of `A`.
     Accumulate,
+    /// The element of `B` so many columns further, around the end, plus one of `A`.
+    Neighbour(i64),
     /// An element of `A` that was stored to `C` just before.
     Through,
     /// An element of a texture, to which elements of `A` were stored by a nest before, under the guard.

@@ -3,13 +3,14 @@
 use super::build::{in_order, is_one_to_one};
 use super::nest::{Function, Node, any_list, mentions};
 use super::recipe::{Base, How, Kind, Twist, Value};
-use super::storage;
+use super::{storage, vectors};
 
 /// Applies a change at its place, or at the next one that it fits; says whether there is any.
 pub(super) fn apply(function: &mut Function, base: &Base, twist: Twist) -> bool {
     match twist.how {
         How::Alias => alias(function, base),
         How::Register | How::Doubled | How::CopyInput | How::CopyRows => storage::apply(function, base, twist),
+        How::Vectorize => vectors::apply(function, base, twist),
         how => at_place(&mut function.body, twist.place, &mut |list, at| one(list, at, how, twist.by, base)),
     }
 }
@@ -121,7 +122,8 @@ fn split(node: &Node, by: i64) -> Option<Vec<Node>> {
 /// Two perfectly nested loops in the other order. Only if iterations store to elements of their own and do not read those
 /// of others.
 fn interchanged(node: &Node, base: &Base) -> Option<Vec<Node>> {
-    let is_free = is_one_to_one(base)
+    let reads_others = matches!(base.value, Value::Neighbour(_));
+    let is_free = (is_one_to_one(base) && !reads_others)
         || (base.integers
             && base.value == Value::Accumulate
             && is_one_to_one(&Base { index: super::recipe::Index::Element, ..base.clone() }));

@@ -62,6 +62,8 @@ pub enum How {
     CopyInput,
     /// Each row of `A` is copied before it is read.
     CopyRows,
+    /// The iterations of a loop become lanes of vectors, and the rest a loop of its own.
+    Vectorize,
 
     /// A guard is put around a store.
     AddGuard(Guard),
@@ -97,6 +99,8 @@ pub enum How {
     CopyOutput,
     /// A value is written to the other one of two registers.
     OtherHalf,
+    /// Iterations become lanes with a mistake, or lanes that may read what others write.
+    VectorizeWrongly,
 }
 
 impl How {
@@ -123,7 +127,8 @@ impl How {
             | Self::Register
             | Self::Doubled
             | Self::CopyInput
-            | Self::CopyRows => true,
+            | Self::CopyRows
+            | Self::Vectorize => true,
             Self::AddGuard(_)
             | Self::DropGuard
             | Self::WeakenGuard
@@ -140,7 +145,8 @@ impl How {
             | Self::Exchange
             | Self::Resize
             | Self::CopyOutput
-            | Self::OtherHalf => false,
+            | Self::OtherHalf
+            | Self::VectorizeWrongly => false,
         }
     }
 }

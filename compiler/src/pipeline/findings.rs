@@ -34,6 +34,7 @@ impl Way {
             Comparison::Values(_) => Self::Values,
             Comparison::Definitions(_) => Self::Definitions,
             Comparison::Results => Self::Results,
+            Comparison::Scalarized(claim) => Self::of(&claim.evidence.comparison),
         }
     }
 
@@ -67,6 +68,9 @@ pub struct LoopMap {
 
 /// Returns what a comparison claims of the iterations of each store; empty if it claims nothing of iterations.
 pub fn loop_maps(before: &PrimFunc, after: &PrimFunc, comparison: &Comparison) -> Vec<LoopMap> {
+    if let Comparison::Scalarized(claim) = comparison {
+        return loop_maps(&claim.before, &claim.after, &claim.evidence.comparison);
+    }
     let (Comparison::Iterations(Reordering { stores }), Ok(before), Ok(after)) =
         (comparison, program(before), program(after))
     else {

@@ -2,6 +2,7 @@
 //! states it as evidence that the judge checks.
 
 mod symbols;
+mod vectors;
 
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
@@ -13,6 +14,7 @@ use tilewright_verify::{Judge, Premise, Report};
 
 pub use symbols::carried;
 use symbols::{rename_symbols, same_form};
+pub use vectors::vector_claim;
 
 use super::assume::{self, AssumeFault, Assumption};
 use super::executed::{self, Before, Order};
@@ -121,12 +123,16 @@ pub fn validate_given(
     Given { maps, assumed, reassociate }: Given<'_>,
     judge: &Judge,
 ) -> Result<Judged, Vec<PairFault>> {
-    let Related { after, evidence, unpaired } = relate(before, after, maps)?;
+    let (before, after, maps) = vectors::as_elements(before, after, maps);
+    let (before, after, maps) = (&before, &after, maps.as_slice());
+    let Related { after, evidence, unpaired, is_whole } = relate(before, after, maps)?;
     assume::have_values(judge, before, assumed).map_err(PairFault::of_assumption)?;
     let (before, after) = (&assume::asserted(before, assumed), assume::asserted(&after, assumed));
-    let (evidence, mut reports) = proved(before, &after, evidence, judge, (unpaired.is_empty(), reassociate));
-    let how = if reassociate { Order::Any } else { Order::Same };
-    let is_refuted = executed::refute_in(how, Before::Func(before), &after, Some(&evidence), &mut reports);
+    let how = How { maps, is_whole, reassociate };
+    let params = evidence.clone();
+    let (evidence, mut reports) = proved(before, &after, evidence, judge, how);
+    let order = if reassociate { Order::Any } else { Order::Same };
+    let is_refuted = executed::refute_in(order, Before::Func(before), &after, Some(&params), &mut reports);
     let is_proved = !reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved());
     let way = if is_refuted { Some(Way::Run) } else { is_proved.then(|| Way::of(&evidence.comparison)) };
     let loops = loop_maps(before, &after, &evidence.comparison);
@@ -141,8 +147,18 @@ pub fn validate_given(
         ..error
     };
     let unpaired = unpaired.into_iter().map(warning).collect();
-    let (premises, claims, validity) = (Premise::joined(&premises), evidence.buffers, Validity::of(before));
+    let claims = vectors::claims(evidence);
+    let (premises, validity) = (Premise::joined(&premises), Validity::of(before));
     Ok(Judged { reports, premises, claims, loops, way, validity, unpaired })
+}
+
+/// What a comparison takes for granted.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    maps: &'a [GivenMap],
+    /// Whether all buffers have counterparts.
+    is_whole: bool,
+    reassociate: bool,
 }
 
 /// The claims and reports of the first way that proves the pair: statement by statement, iteration by iteration, value by value, by what
@@ -153,19 +169,26 @@ fn proved(
     after: &PrimFunc,
     evidence: Evidence,
     judge: &Judge,
-    (is_whole, reassociate): (bool, bool),
+    how: How<'_>,
 ) -> (Evidence, Vec<Report>) {
+    let How { is_whole, reassociate, .. } = how;
     let open = |reports: &[Report]| reports.iter().filter(|report| !report.verdict.is_proved()).count();
     let with = |comparison| Evidence { comparison, ..evidence.clone() };
     let about_params = |comparison| of_params(before, Evidence { comparison, ..evidence.clone() });
-    let ways: [&dyn Fn() -> Option<Evidence>; 5] = [
+    let scalar = vectors::without(before, after, how.maps, judge);
+    let scalar = scalar.as_ref();
+    let has_vectors = scalar.is_some();
+    let ways: [&dyn Fn() -> Option<Evidence>; 8] = [
         &|| is_whole.then(|| evidence.clone()),
         &|| {
-            is_whole
+            (is_whole && !has_vectors)
                 .then(|| reorder::find(before, after, &evidence).map(|claim| with(Comparison::Iterations(claim))))?
         },
-        &|| with_values(before, after, &evidence),
-        &|| with_definitions(before, after, &evidence, reassociate),
+        &|| if has_vectors { None } else { with_values(before, after, &evidence) },
+        &|| if has_vectors { None } else { with_definitions(before, after, &evidence, reassociate) },
+        &|| scalar?.iterations(),
+        &|| scalar?.values(),
+        &|| scalar?.definitions(reassociate),
         &|| Some(about_params(Comparison::Results)),
     ];
     let mut best: Option<(Evidence, Vec<Report>)> = None;
@@ -236,6 +259,8 @@ struct Related {
     evidence: Evidence,
     /// The errors about local buffers of the function after that have no counterpart.
     unpaired: Vec<Diagnostic>,
+    /// Whether all buffers have counterparts.
+    is_whole: bool,
 }
 
 /// Returns the function after, in terms of the symbolic extents of the function before, and the claim that relates the two.
@@ -243,7 +268,7 @@ struct Related {
 /// # Errors
 /// A buffer has no counterpart, a map cannot be inferred or does not fit, or a `--map` names no buffer.
 pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<PairFault>> {
-    let Related { after, evidence, unpaired } = relate(before, after, maps)?;
+    let Related { after, evidence, unpaired, .. } = relate(before, after, maps)?;
     if unpaired.is_empty() {
         return Ok((after, evidence));
     }
@@ -254,7 +279,7 @@ pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(P
 fn relate(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<Related, Vec<PairFault>> {
     let after = rename_symbols(before, after);
     let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new(), ..Evidence::default() };
-    let (mut faults, mut unpaired) = (Vec::new(), Vec::new());
+    let (mut faults, mut unpaired, mut other_lanes) = (Vec::new(), Vec::new(), false);
     let candidates = before.buffers();
     let is_param = |buffer: &Buffer| after.buffer_map.iter().any(|(_, param)| param == buffer);
     let is_given = |old: &Buffer| maps.iter().any(|given| given.buffer == old.name);
@@ -283,6 +308,11 @@ fn relate(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<Rela
             }
             continue;
         };
+        // Vectors and elements correspond where both programs are without vectors.
+        if old.dtype.lanes != buffer.dtype.lanes && !is_param(&buffer) {
+            other_lanes = true;
+            continue;
+        }
         if !is_given(&old) {
             evidence.guessed.push(buffer.clone());
         }
@@ -295,7 +325,8 @@ fn relate(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<Rela
             Err(found) => faults.extend(found),
         }
     }
-    if faults.is_empty() { Ok(Related { after, evidence, unpaired }) } else { Err(faults) }
+    let is_whole = unpaired.is_empty() && !other_lanes;
+    if faults.is_empty() { Ok(Related { after, evidence, unpaired, is_whole }) } else { Err(faults) }
 }
 
 /// Returns the buffer before that corresponds to a buffer after: the one of the parameter at the same position, else the

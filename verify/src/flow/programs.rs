@@ -201,7 +201,13 @@ impl<I: Iterator<Item = Expr>> Rewrite for Put<'_, I> {
 
 /// No other buffer shows the memory of this one, and each element is there once.
 fn seen_once(func: &PrimFunc, buffer: &Buffer) -> Result<(), String> {
-    if buffer.strides.is_some() || func.buffers().iter().any(|other| other.aliases(buffer) && other != buffer) {
+    let buffers = func.buffers();
+    let other = buffers.iter().find(|other| other.aliases(buffer) && *other != buffer);
+    if let Some(other) = other.filter(|other| other.dtype.scalar != buffer.dtype.scalar) {
+        let (own, seen) = (buffer.dtype, other.dtype);
+        return Err(format!("the memory of `{buffer}` is written, and holds {own}, which `{other}` sees as {seen}"));
+    }
+    if buffer.strides.is_some() || other.is_some() {
         return Err(format!("the memory of `{buffer}` is written, and seen in more than one way"));
     }
     Ok(())

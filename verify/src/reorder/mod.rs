@@ -28,6 +28,7 @@ use tilewright_ir::{
 };
 
 pub use statement::{Program, Statement, domain, program};
+pub(crate) use statement::{is_kept, is_small};
 
 use crate::access::Base;
 use crate::claims::Relation;

@@ -163,7 +163,7 @@ impl Walk {
             }
             StmtKind::Let { var, value, body } => {
                 let value = self.values.apply(value);
-                if value.reads_memory() && !(stays(&value, body) && is_needed(var, body)) {
+                if value.reads_memory() && !is_kept(var, &value, body) {
                     return Err(format!(
                         "`{var}` is loaded, and not used in any case, or not before the memory is written"
                     ));
@@ -228,6 +228,11 @@ fn known(expr: &Expr) -> Result<(), String> {
     if expr.reads_memory() { Err(format!("`{expr}` reads memory, and decides what runs")) } else { Ok(()) }
 }
 
+/// Whether a name may be replaced by its value: the value is asked for in any case, and nothing that it reads is written before.
+pub(crate) fn is_kept(var: &Var, value: &Expr, body: &Arc<Stmt>) -> bool {
+    stays(value, body) && is_needed(var, body)
+}
+
 /// Whether a name is used in any case: not under a condition. The load of its value is then made where the name is used, and is
 /// compared there; a load that nobody needs would be lost, and memory that was never written has no value.
 fn is_needed(var: &Var, body: &Stmt) -> bool {
@@ -238,11 +243,11 @@ fn is_needed(var: &Var, body: &Stmt) -> bool {
         }
         StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => is_needed(var, body),
         StmtKind::Seq(stmts) => stmts.iter().any(|stmt| is_needed(var, stmt)),
-        StmtKind::For(_)
-        | StmtKind::If { .. }
-        | StmtKind::Allocate { .. }
-        | StmtKind::Evaluate(_)
-        | StmtKind::Assert { .. } => false,
+        // Such a loop has a first iteration.
+        StmtKind::For(inner) => {
+            inner.extent.as_const_int().is_some_and(|extent| extent > 0) && is_needed(var, &inner.body)
+        }
+        StmtKind::If { .. } | StmtKind::Allocate { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => false,
     }
 }
 
@@ -257,7 +262,7 @@ fn is_evaluated(var: &Var, expr: &Expr) -> bool {
 }
 
 /// Whether an expression has few operations. Names that stand for values with names make values that are large.
-fn is_small(expr: &Expr) -> bool {
+pub(crate) fn is_small(expr: &Expr) -> bool {
     fn left(expr: &Expr, budget: usize) -> Option<usize> {
         expr.children().try_fold(budget.checked_sub(1)?, |budget, child| left(child, budget))
     }
