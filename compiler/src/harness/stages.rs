@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
+use tilewright_ir::MAX_SYMBOLIC_ELEMENTS;
 use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scalar};
-use tilewright_ir::{DataType, MAX_SYMBOLIC_ELEMENTS};
 
+use super::arguments::{Draw, Inputs};
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
 use super::inputs::{Numbers, Sampled, premises, satisfy_with_scalars, satisfying};
@@ -41,8 +42,8 @@ pub struct Config {
     pub seed: u64,
     /// Values of symbolic extents by name; other extents get small values.
     pub symbols: Vec<(String, i128)>,
-    /// Whether some floats are NaN, infinite, -0.0 or large ([`Numbers::value_or_special`]).
-    pub special_floats: bool,
+    /// What input tensors hold. If a stage sums in another order, they are [`Inputs::Whole`].
+    pub inputs: Inputs,
 }
 
 /// The outcome of running all stages; by default the outcome of no stages.
@@ -141,15 +142,9 @@ pub fn run_chain_within(
     let unmet = unmet.filter(|_| config.symbols.is_empty()).or(unmet_scalar);
     let report = ChainOutcome { seed: config.seed, symbols: named, scalars, ..ChainOutcome::default() };
     let exact = stages.iter().any(|stage| stage.reassociates);
-    let mut run = Run {
-        stages,
-        bindings,
-        report,
-        seed: config.seed,
-        exact,
-        special_floats: config.special_floats,
-        tolerance: tolerance(stages),
-    };
+    let inputs = if exact { Inputs::Whole } else { config.inputs };
+    let draw = Draw { seed: config.seed, inputs };
+    let mut run = Run { stages, bindings, report, draw, tolerance: tolerance(stages) };
     if exact {
         run.report
             .notes
@@ -227,12 +222,8 @@ struct Run<'a> {
     stages: &'a [Stage<'a>],
     bindings: Bindings,
     report: ChainOutcome,
-    /// Seed of the inputs.
-    seed: u64,
-    /// Whether inputs are small whole numbers, whose sums are exact in any order.
-    exact: bool,
-    /// See [`Config::special_floats`].
-    special_floats: bool,
+    /// How the inputs are made.
+    draw: Draw,
     /// The tolerance for devices; the reference is compared exactly.
     tolerance: Tolerance,
 }
@@ -376,46 +367,18 @@ impl Run<'_> {
     fn inputs(&self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
         let program = self.stages[0].program;
         let fault = |message: String| Diagnostic::error("input-shape", None, message);
-        let mut arguments = Vec::new();
-        for (param, part) in program.params().iter().zip(0u64..) {
-            let mut numbers = Numbers::new(self.seed, part);
-            arguments.push(match param {
-                Param::Buffer(buffer) => {
-                    let extents = shape(&buffer.shape, &self.bindings).map_err(fault)?;
-                    // A proof for symbolic shapes covers buffers up to this size, so a larger run could show an
-                    // overflow that was never excluded.
-                    let count = extents.iter().try_fold(1u64, |count, &extent| count.checked_mul(extent));
-                    if buffer.const_shape().is_none() && count.is_none_or(|count| count > MAX_SYMBOLIC_ELEMENTS) {
-                        let text = format!("`{buffer}` has more than {MAX_SYMBOLIC_ELEMENTS} elements");
-                        return Err(fault(format!("{text}, beyond what is proved of symbolic shapes")));
-                    }
-                    let tensor = if program.writes(buffer) && !outputs_too {
-                        Tensor::undefined(buffer.dtype, &extents).map_err(|error| error.to_string())
-                    } else {
-                        self.tensor(&mut numbers, buffer.dtype, &extents)
-                    };
-                    Argument::Tensor(tensor.map_err(fault)?)
-                }
-                Param::Scalar(var) => {
-                    let known = self.bindings.get(var).map(|&value| Scalar::Int(value));
-                    Argument::Scalar(known.unwrap_or_else(|| numbers.argument(var.dtype().scalar, self.seed, part)))
-                }
-            });
+        for param in program.params() {
+            let Param::Buffer(buffer) = param else { continue };
+            let extents = shape(&buffer.shape, &self.bindings).map_err(fault)?;
+            // A proof for symbolic shapes covers buffers up to this size, so a larger run could show an
+            // overflow that was never excluded.
+            let count = extents.iter().try_fold(1u64, |count, &extent| count.checked_mul(extent));
+            if buffer.const_shape().is_none() && count.is_none_or(|count| count > MAX_SYMBOLIC_ELEMENTS) {
+                let text = format!("`{buffer}` has more than {MAX_SYMBOLIC_ELEMENTS} elements");
+                return Err(fault(format!("{text}, beyond what is proved of symbolic shapes")));
+            }
         }
-        Ok(arguments)
-    }
-
-    /// Draws an input tensor.
-    fn tensor(&self, numbers: &mut Numbers, dtype: DataType, extents: &[u64]) -> Result<Tensor, String> {
-        if self.special_floats {
-            return numbers.special_tensor(dtype, extents);
-        }
-        if !self.exact || !dtype.scalar.is_float() {
-            return numbers.tensor(dtype, extents);
-        }
-        // Whole numbers from -2 to 2.
-        let small = |numbers: &mut Numbers| f64::from(u8::try_from(numbers.next() % 5).unwrap_or(0)) - 2.0;
-        Tensor::from_fn(dtype, extents, |_| Scalar::Float(small(numbers))).map_err(|error| error.to_string())
+        self.draw.arguments(&program, &self.bindings, outputs_too)
     }
 
     /// Packs the inputs, runs a stage, unpacks its outputs and compares them with `expected`. Returns the outcome, the

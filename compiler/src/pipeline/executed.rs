@@ -15,6 +15,7 @@ use tilewright_interp::Config as InterpConfig;
 use tilewright_ir::{BinaryOp, Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, PrimFunc, Var};
 use tilewright_verify::{Counterexample, Method, Obligation, Reason, ReasonKind, Report, Verdict};
 
+use crate::harness::arguments::Inputs;
 use crate::harness::engine::{EngineOutcome, Param, StageProgram, Status};
 use crate::harness::inputs::{Sampled, premises, sample_symbols, satisfying};
 use crate::harness::interpreter::Interpreter;
@@ -33,11 +34,19 @@ const MAX_PARAM_BYTES: u64 = 1 << 24;
 /// differ from each other. Where the assertions of the program exclude a choice, the harness gives others for it.
 const EXTENTS: [&[i128]; 6] = [&[], &[1], &[2, 3, 5, 4], &[5, 4, 3, 2], &[17, 1, 3, 2], &[23, 19, 37, 11]];
 
-/// The seeds of the inputs; with the last one, some floats are NaN, infinite or -0.0.
-const SEEDS: [(u64, bool); 3] = [(0, false), (1, false), (2, true)];
+/// The inputs that are tried, in this order.
+const INPUTS: [(u64, Inputs); 4] =
+    [(0, Inputs::Positions), (0, Inputs::Random), (1, Inputs::Random), (2, Inputs::Special)];
 
-/// More seeds for programs that take integers: with these, the integers are near 0.
-const SEEDS_OF_SCALARS: [(u64, bool); 4] = [(4, false), (5, false), (6, false), (7, false)];
+/// Inputs for programs that factorise matrices: of others, a root or a quotient makes nearly all elements NaN.
+const INPUTS_OF_MATRICES: [(u64, Inputs); 1] = [(3, Inputs::Diagonal)];
+
+/// More inputs for programs that take integers: with these seeds, the integers are near 0.
+const INPUTS_OF_SCALARS: [(u64, Inputs); 4] =
+    [(4, Inputs::Random), (5, Inputs::Random), (6, Inputs::Random), (7, Inputs::Random)];
+
+/// The seeds of small whole numbers, for programs that may combine floats in other orders; the last four if they take integers.
+const SEEDS_OF_WHOLE: [u64; 6] = [0, 1, 4, 5, 6, 7];
 
 /// The program before, in one of its forms.
 #[derive(Clone, Copy, Debug)]
@@ -155,9 +164,7 @@ fn difference(
     }
     // Without symbols every choice of extents is the same one.
     let choices = if symbols.is_empty() { &EXTENTS[..1] } else { &EXTENTS[..] };
-    let takes_integers = program.params().iter().any(|param| matches!(param, Param::Scalar(_)));
-    let more: &[(u64, bool)] = if takes_integers { &SEEDS_OF_SCALARS } else { &[] };
-    let seeds = || SEEDS.iter().chain(more).copied();
+    let tried = inputs_of(order, before, after);
     let asserted = premises(if let Before::Func(func) = before { func } else { after });
     let (mut has_run, mut why_not) = (false, None);
     for (stream, extents) in (0..).zip(choices) {
@@ -168,9 +175,9 @@ fn difference(
                 why_not.or_else(|| is_asserted.then(|| "extents for which the assertions hold are too large".into()));
             continue;
         }
-        for (seed, special_floats) in seeds().filter(|(_, special_floats)| !(reassociates && *special_floats)) {
-            let Ok(ran) = run(&stages, &Config { seed, symbols: extents.clone(), special_floats }) else { continue };
-            if let Some(found) = compare(&ran, special_floats, order) {
+        for &(seed, inputs) in &tried {
+            let Ok(ran) = run(&stages, &Config { seed, symbols: extents.clone(), inputs }) else { continue };
+            if let Some(found) = compare(&ran, inputs) {
                 return Ok(found);
             }
             match ran.engines.first() {
@@ -183,6 +190,31 @@ fn difference(
         }
     }
     Err(why_not.filter(|_| !has_run))
+}
+
+/// The inputs that are tried for a pair.
+fn inputs_of(order: Order, before: Before<'_>, after: &PrimFunc) -> Vec<(u64, Inputs)> {
+    let program = match before {
+        Before::Definition(definition) => StageProgram::Definition(definition),
+        Before::Func(func) => StageProgram::Func(func),
+    };
+    let params = program.params();
+    let takes_integers = params.iter().any(|param| matches!(param, Param::Scalar(_)));
+    if order == Order::Any {
+        let count = if takes_integers { 6 } else { 2 };
+        return SEEDS_OF_WHOLE[..count].iter().map(|&seed| (seed, Inputs::Whole)).collect();
+    }
+    let is_square = |param: &Param| match param {
+        Param::Buffer(buffer) => {
+            matches!(buffer.shape.as_slice(), [.., rows, columns] if rows == columns) && buffer.dtype.scalar.is_float()
+        }
+        Param::Scalar(_) => false,
+    };
+    let factorises = params.iter().any(is_square) && !is_exact(after);
+    let mut tried = INPUTS.to_vec();
+    tried.extend(INPUTS_OF_MATRICES.iter().filter(|_| factorises));
+    tried.extend(INPUTS_OF_SCALARS.iter().filter(|_| takes_integers));
+    tried
 }
 
 /// The extents of a choice by name, or others for which the assertions hold, if they do not for these.
@@ -221,7 +253,7 @@ fn run(stages: &[Stage<'_>], config: &Config) -> Result<ChainOutcome, Diagnostic
 }
 
 /// The difference between two runs, if there is one, with the options of `tilewright run` that give it the same inputs.
-fn compare(ran: &ChainOutcome, special_floats: bool, order: Order) -> Option<Counterexample> {
+fn compare(ran: &ChainOutcome, inputs: Inputs) -> Option<Counterexample> {
     let [before, after] = ran.engines.as_slice() else { return None };
     let text = match (before.status, after.status, &after.first) {
         (Status::Reference, Status::Mismatch, Some(first)) => {
@@ -234,14 +266,13 @@ fn compare(ran: &ChainOutcome, special_floats: bool, order: Order) -> Option<Cou
     };
     let is_trap = [before, after].iter().any(|outcome| outcome.status == Status::Trap);
     let options = [
-        (order == Order::Any, ", small whole numbers"),
-        (special_floats, ", --special-floats"),
         (ran.outputs_given, ", --outputs given"),
         // Without this option, a program that reads its outputs first is run again with values in them.
         (is_trap && !ran.outputs_given, ", --outputs undefined"),
     ];
     let options: String = options.iter().filter(|(is_needed, _)| *is_needed).map(|(_, option)| *option).collect();
-    let text = format!("both were run (seed {}{options}): {text}", ran.seed);
+    let chosen = if inputs == Inputs::Random { String::new() } else { format!(", --inputs {}", inputs.word()) };
+    let text = format!("both were run (seed {}{chosen}{options}): {text}", ran.seed);
     let (shape, assignments) = (ran.symbols.clone(), ran.scalars.clone());
     Some(Counterexample { shape, assignments, text, ..Counterexample::default() })
 }
