@@ -106,7 +106,8 @@ fn check(file: &str) -> usize {
 
 #[test]
 fn a_run_shows_the_difference_again() {
-    let n_run: usize = ["loops", "values", "storage", "structural", "reductions"].into_iter().map(check).sum();
+    let n_run: usize =
+        ["loops", "values", "storage", "structural", "reductions", "assertions"].into_iter().map(check).sum();
     assert!(n_run >= 105, "{n_run} twins");
 }
 
