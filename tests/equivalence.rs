@@ -101,6 +101,11 @@ fn branches_names_and_declarations_changed() {
 }
 
 #[test]
+fn assertions_in_other_words() {
+    check("assertions", 3);
+}
+
+#[test]
 fn reductions_in_another_order_or_in_stages() {
     check("reductions", 14);
 }
@@ -123,7 +128,7 @@ fn reductions_are_proved_by_their_definitions() {
 
 #[test]
 fn the_page_counts_all_kinds() {
-    for file in ["loops", "values", "storage", "structural", "reductions", "vectors"] {
+    for file in ["loops", "values", "storage", "structural", "reductions", "vectors", "assertions"] {
         let cases = cases(file);
         let symbolic = cases.iter().filter(|case| case.is_symbolic()).count();
         let twins: usize = cases.iter().flat_map(|case| &case.variants).map(|variant| variant.wrong.len()).sum();

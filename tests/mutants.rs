@@ -15,6 +15,7 @@ mod pairs;
 use mutate::{Change, mutant};
 use pairs::{Kind, Variant, cases, is_documented, is_proved, is_refuted, judge, open, read};
 use rayon::prelude::*;
+use tilewright::harness::arguments::Inputs;
 use tilewright::harness::engine::{StageProgram, Status};
 use tilewright::harness::inputs::Numbers;
 use tilewright::harness::interpreter::Interpreter;
@@ -42,7 +43,14 @@ const FILES: [&str; 9] = [
 
 /// Extents that are tried, by position, and the inputs; other ones than those with which the judge's pairs are run.
 const EXTENTS: [&[i128]; 5] = [&[1], &[3, 4, 2, 5], &[4, 6, 7, 3], &[9, 5, 6, 8], &[18, 3, 10, 6]];
-const INPUTS: [(u64, bool); 4] = [(13, false), (14, false), (15, true), (16, false)];
+const INPUTS: [(u64, Inputs); 6] = [
+    (13, Inputs::Random),
+    (14, Inputs::Random),
+    (15, Inputs::Special),
+    (16, Inputs::Random),
+    (17, Inputs::Diagonal),
+    (0, Inputs::Positions),
+];
 
 /// A proved program, and the one before.
 struct Proved {
@@ -80,9 +88,9 @@ fn differs(Proved { before, variant, .. }: &Proved, mutant: &PrimFunc) -> bool {
     };
     let choices = if names.is_empty() { &EXTENTS[..1] } else { &EXTENTS[..] };
     choices.iter().any(|extents| {
-        INPUTS.iter().any(|&(seed, special_floats)| {
+        INPUTS.iter().any(|&(seed, inputs)| {
             let symbols = names.iter().cloned().zip(extents.iter().copied().cycle()).collect();
-            let Ok(ran) = run_chain(&stages, &Config { seed, symbols, special_floats }, &engine, &[]) else {
+            let Ok(ran) = run_chain(&stages, &Config { seed, symbols, inputs }, &engine, &[]) else {
                 return false;
             };
             let [one, two] = ran.engines.as_slice() else { return false };

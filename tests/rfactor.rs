@@ -59,8 +59,32 @@ fn a_factored_reduction_is_proved() {
 }
 
 #[test]
+fn the_factored_loop_may_be_any_axis_of_the_first_stage() {
+    for (place, at) in [("0", 0), ("1", 1), ("-1", 1), ("-2", 0)] {
+        let schedule =
+            format!("ko, ki = s[C].split(s[C].op.reduce_axis[0], 4)\nR = s.rfactor(C, ki, factor_axis={place})");
+        let program = program(&source("te.var('n'), te.var('m')", "int32", "sum", &schedule));
+        let parts = &program.definition.as_ref().unwrap().0.stages[0].buffer;
+        assert_eq!(parts.shape.iter().position(|extent| extent.as_const_int() == Some(4)), Some(at), "{place}");
+        let lowering = pipeline::lower(&program, &judge(), false, &mut |_, _| {}).unwrap();
+        let reports = &lowering.steps[0].reports;
+        assert!(!reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved()), "{place}");
+    }
+    for place in ["2", "-3"] {
+        let schedule = format!("R = s.rfactor(C, s[C].op.reduce_axis[0], {place})");
+        let faults = pipeline::read(&source("5, 19", "int32", "sum", &schedule), None).unwrap_err();
+        assert!(faults[0].message.contains("there is no axis"), "{faults:?}");
+    }
+}
+
+#[test]
 fn a_factored_reduction_computes_what_was_written() {
-    for schedule in [FACTORED, "R = s.rfactor(C, s[C].op.reduce_axis[0])"] {
+    for schedule in [
+        FACTORED,
+        "R = s.rfactor(C, s[C].op.reduce_axis[0])",
+        "R = s.rfactor(C, s[C].op.reduce_axis[0], -1)",
+        "ko, ki = s[C].split(s[C].op.reduce_axis[0], 4)\nR = s.rfactor(C, ki, 1)",
+    ] {
         let program = program(&source("5, 19", "float32", "sum", schedule));
         let stage = |name, program| Stage { name, program, evidence: None, reassociates: true };
         let stages = [
@@ -143,7 +167,7 @@ fn what_cannot_be_factored_is_refused() {
         "s.rfactor(C, s[C].op.axis[0])",
         "R = s.rfactor(C, s[C].op.reduce_axis[0])\ns.rfactor(C, s[C].op.reduce_axis[0])",
         "s[C].split(s[C].op.axis[0], 3)\ns.rfactor(C, s[C].op.reduce_axis[0])",
-        "s.rfactor(C, s[C].op.reduce_axis[0], 1)",
+        "s.rfactor(C, s[C].op.reduce_axis[0], 2)",
     ] {
         assert_eq!(refused(schedule).0, "rfactor", "{schedule}: {:?}", refused(schedule));
     }

@@ -26,7 +26,7 @@ fn functions() -> &'static Module {
         let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
         let funcs = tilewright_script::read_module(&text("block.py")).unwrap().funcs;
         let lower = |func| {
-            let program = Program { func, definition: None, written: None };
+            let program = Program { func, definition: None, written: None, assumed: Vec::new() };
             let lowering =
                 pipeline::lower(&program, &judge, false, &mut |_, _| {}).unwrap_or_else(|found| panic!("{found:?}"));
             assert!(lowering.is_complete(), "{}: {:#?}", program.func.name, lowering.steps);
@@ -178,8 +178,13 @@ fn a_function_with_symbolic_extents_runs_in_several_shapes() {
         Y[i, j] = X[i, j] * T.float32(2)\n";
     let func = tilewright_script::read_module(text).unwrap().funcs.remove(0);
     let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
-    let lowering =
-        pipeline::lower(&Program { func, definition: None, written: None }, &judge, false, &mut |_, _| {}).unwrap();
+    let lowering = pipeline::lower(
+        &Program { func, definition: None, written: None, assumed: Vec::new() },
+        &judge,
+        false,
+        &mut |_, _| {},
+    )
+    .unwrap();
     let module = Module { funcs: vec![lowering.last().clone()] };
     let (graph, module) = chain(module, &[("double", &[3, 5]), ("double", &[7, 2])]);
     let run = runs(&graph, &module, session());

@@ -84,6 +84,7 @@ const COMMANDS: &[&str] = &[
     "opt --list",
     "opt -p simplify examples/nhwc_to_nchwc.tvm.py",
     "validate examples/pairs/product.py examples/pairs/product_tiled.py",
+    "validate tests/schemas/half.py tests/schemas/halved.py",
     "validate examples/nhwc_to_nchwc.tvm.py examples/nhwc_to_nchwc.tvm.py examples/nhwc_to_nchwc.tvm.py",
     "run --print --shape n=2,h=3,w=2,c=5 examples/nhwc_to_nchw4c_symbolic.py",
     "devices",

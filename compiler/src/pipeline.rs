@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use tilewright_device::DeviceHost;
 use tilewright_ir::{
-    Buffer, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
+    Buffer, Definition, Diagnostic, Evidence, Expr, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
 };
 use tilewright_verify::definitions::reassociated_in;
 use tilewright_verify::{Config, Judge, Premise, Report};
@@ -108,6 +108,8 @@ pub struct Program {
     pub definition: Option<(Definition, LoweringEvidence)>,
     /// The definition as its author wrote it, if its schedule computes a reduction in two stages.
     pub written: Option<Definition>,
+    /// What the caller guarantees of the integers of a call; the function asserts it at its start.
+    pub assumed: Vec<Expr>,
 }
 
 impl Program {
@@ -227,7 +229,11 @@ fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
 /// Reads the functions of a TVMScript text.
 fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let module: Module = tilewright_script::read_module(text)?;
-    let programs = module.funcs.into_iter().map(|func| Program { func, definition: None, written: None }).collect();
+    let programs = module
+        .funcs
+        .into_iter()
+        .map(|func| Program { func, definition: None, written: None, assumed: Vec::new() })
+        .collect();
     let programs = select(programs, function).map_err(|fault| vec![fault])?;
     Ok(Programs { programs, warnings: Vec::new() })
 }
@@ -252,9 +258,9 @@ fn read_te(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnosti
 fn from_te(lowered: Vec<te::Lowered>) -> Programs {
     let mut read = Programs { programs: Vec::new(), warnings: Vec::new() };
     for lowered in lowered {
-        read.warnings.extend(lowered.warnings);
+        read.warnings.extend(lowered.warnings.into_iter().chain(lowered.notes));
         let definition = Some((lowered.definition, lowered.evidence));
-        read.programs.push(Program { func: lowered.func, definition, written: lowered.written });
+        read.programs.push(Program { func: lowered.func, definition, written: lowered.written, assumed: Vec::new() });
     }
     read
 }
@@ -308,16 +314,12 @@ pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Resul
 /// Reads the conditions that are assumed, and makes each an assertion of the functions that it is about. Returns the conditions of
 /// each function.
 fn assume_of(programs: &mut [Program], texts: &[String], judge: &Judge) -> Result<Vec<Vec<Assumption>>, CheckFault> {
-    if !texts.is_empty() && programs.iter().any(|program| program.definition.is_some()) {
-        let message = "nothing can be assumed of a program in TE: its definition asserts nothing";
-        let help = "print it as TVMScript with `tilewright opt`, and check that";
-        return Err(CheckFault::Input(vec![Diagnostic::error("assume-te", None, message).with_help(help)]));
-    }
     let funcs: Vec<&PrimFunc> = programs.iter().map(|program| &program.func).collect();
     let assumed = assume::read(texts, &funcs).map_err(CheckFault::Assumed)?;
     for (program, assumed) in programs.iter_mut().zip(&assumed) {
         assume::have_values(judge, &program.func, assumed).map_err(CheckFault::Assumed)?;
         program.func = assume::asserted(&program.func, assumed);
+        program.assumed = assumed.iter().map(|assumed| assumed.condition.clone()).collect();
     }
     Ok(assumed)
 }
@@ -361,8 +363,8 @@ pub fn lower(
     let start = Instant::now();
     let mut reports = match &program.definition {
         Some((definition, evidence)) => {
-            let mut reports = judge.check_definition(definition);
-            reports.extend(judge.check_lowering(definition, &program.func, evidence));
+            let mut reports = judge.check_definition_assuming(definition, &program.assumed);
+            reports.extend(judge.check_lowering_assuming(definition, &program.func, evidence, &program.assumed));
             reports
         }
         None => judge.check_program(&program.func),
@@ -409,7 +411,7 @@ fn factored(program: &Program, judge: &Judge) -> Option<(Vec<Report>, Option<Pre
     // Without a matching the judge says that the outputs are not compared.
     let mut matching = lift::matching_of(&program.func, definitions, &evidence, &outputs).unwrap_or_default();
     matching.reassociate = true;
-    let mut reports = judge.check_definition(written);
+    let mut reports = judge.check_definition_assuming(written, &program.assumed);
     reports.extend(judge.check_definitions((&program.func, &program.func), definitions, &evidence, &matching));
     let tensors = reassociated_in(definitions, &evidence, &matching);
     Some((reports, (!tensors.is_empty()).then_some(Premise::ReductionOrder(tensors))))

@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use serde::Serialize;
-use tilewright_interp::{
-    Argument, Arguments, Config, Observers, RunError, Tensor, TrapKind, as_function, run as interpret,
-};
+use tilewright_interp::{Arguments, Config, Observers, RunError, Tensor, TrapKind, as_function, run as interpret};
 use tilewright_ir::{Bindings, Diagnostic, PrimFunc, Scalar, validate};
 use tilewright_script::Source;
 
@@ -15,11 +13,11 @@ use super::failure::Failure;
 use super::input::Input;
 use super::options::{Global, Shapes};
 use super::printer::Printer;
+use crate::harness::arguments::{Draw, Inputs};
 use crate::harness::compare;
 use crate::harness::engine::{Param, StageProgram};
-use crate::harness::inputs::{Numbers, premises, satisfying};
+use crate::harness::inputs::{premises, satisfying};
 use crate::harness::interpreter::{MAX_ITERATIONS, n_iterations};
-use crate::harness::layout::shape;
 use crate::harness::room;
 use crate::json::{as_map, to_line};
 use crate::passes;
@@ -46,9 +44,9 @@ pub struct Args {
     /// Print the values of the outputs
     #[arg(long)]
     print: bool,
-    /// Make some of the floats NaN, infinite, -0.0 or large
-    #[arg(long)]
-    special_floats: bool,
+    /// What input buffers hold
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Choice::Random)]
+    inputs: Choice,
     /// What buffers that the program writes hold at the start [default: nothing; values if the program reads them first]
     #[arg(long, value_enum, value_name = "WHAT")]
     outputs: Option<Outputs>,
@@ -65,12 +63,40 @@ enum Outputs {
     Undefined,
 }
 
+/// What input buffers hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Choice {
+    /// Numbers from the seed
+    Random,
+    /// Numbers from the seed, some of the floats NaN, infinite, -0.0 or large
+    Special,
+    /// Element `i` of parameter `p` holds `i + p / 16`, integers `16 * i + p`
+    Positions,
+    /// Floats are whole numbers from -2 to 2
+    Whole,
+    /// Numbers from the seed, with large diagonals of square matrices
+    Diagonal,
+}
+
+impl From<Choice> for Inputs {
+    fn from(choice: Choice) -> Self {
+        match choice {
+            Choice::Random => Self::Random,
+            Choice::Special => Self::Special,
+            Choice::Positions => Self::Positions,
+            Choice::Whole => Self::Whole,
+            Choice::Diagonal => Self::Diagonal,
+        }
+    }
+}
+
 /// The document of `--format json`: schema `tilewright.run/1`.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     file: &'a str,
     seed: u64,
+    inputs: &'static str,
     functions: Vec<FunctionRow>,
 }
 
@@ -133,12 +159,14 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let (stage, func) = staged(program, args.stage.as_deref()).map_err(fault)?;
         functions.push(run_one(&func, stage, args, global, source)?);
     }
+    let inputs = Inputs::from(args.inputs);
     if printer.is_json() {
-        let document = Document { schema: "tilewright.run/1", file: &source.name, seed: global.seed, functions };
+        let schema = "tilewright.run/1";
+        let document = Document { schema, file: &source.name, seed: global.seed, inputs: inputs.word(), functions };
         printer.json(&to_line(&document))?;
     } else {
         for function in &functions {
-            printer.result(&text(function, global.seed, printer.style()))?;
+            printer.result(&text(function, (global.seed, inputs), printer.style()))?;
         }
     }
     Ok(ExitStatus::Success)
@@ -188,14 +216,14 @@ fn run_one(
     let valid = validate(func).map_err(|faults| Failure::input(source, faults))?;
     let config = Config { threads: global.threads.into(), fuel: Some(MAX_ITERATIONS), ..Config::default() };
     let start = Instant::now();
-    let draw = Draw { seed: global.seed, special_floats: args.special_floats };
-    let mut arguments = inputs(func, &bindings, draw, args.outputs == Some(Outputs::Given)).map_err(fault)?;
-    let mut ran = interpret(valid, &mut arguments, &config);
+    let draw = Draw { seed: global.seed, inputs: args.inputs.into() };
+    let mut given = arguments_of(func, &bindings, draw, args.outputs == Some(Outputs::Given)).map_err(fault)?;
+    let mut ran = interpret(valid, &mut given, &config);
     let reads_first = matches!(&ran, Err(RunError::Trap(trap)) if trap.kind == TrapKind::Undefined);
     if reads_first && args.outputs.is_none() {
         // Outputs that are read before they are written are inputs too.
-        arguments = inputs(func, &bindings, draw, true).map_err(fault)?;
-        ran = interpret(valid, &mut arguments, &config);
+        given = arguments_of(func, &bindings, draw, true).map_err(fault)?;
+        ran = interpret(valid, &mut given, &config);
     }
     let ms = start.elapsed().as_secs_f64() * 1e3;
     let trapped = |error| match error {
@@ -211,7 +239,7 @@ fn run_one(
     } else if report.iterations > races::MAX_ITERATIONS {
         Races::NotLookedFor
     } else {
-        let mut again = inputs(func, &bindings, draw, true).map_err(fault)?;
+        let mut again = arguments_of(func, &bindings, draw, true).map_err(fault)?;
         let observers = Observers { defined: false, race: true };
         interpret(valid, &mut again, &Config { observers, ..config }).map_err(trapped)?;
         Races::None
@@ -224,49 +252,20 @@ fn run_one(
         threads: report.threads,
         ms,
         races,
-        outputs: outputs(func, &arguments, args.print),
+        outputs: outputs(func, &given, args.print),
     })
 }
 
-/// What inputs are made from.
-#[derive(Clone, Copy)]
-struct Draw {
-    seed: u64,
-    /// Whether some floats are NaN, infinite, -0.0 or large.
-    special_floats: bool,
-}
-
-/// The arguments of a function. Buffers that are only read have values from the seed; buffers that are written are
+/// The arguments of a function. Buffers that are only read hold what was chosen; buffers that are written are
 /// undefined, unless `outputs_too`.
-fn inputs(func: &PrimFunc, bindings: &Bindings, draw: Draw, outputs_too: bool) -> Result<Arguments, Diagnostic> {
-    let fault = |message: String| Diagnostic::error("input-shape", None, message);
+fn arguments_of(func: &PrimFunc, bindings: &Bindings, draw: Draw, outputs_too: bool) -> Result<Arguments, Diagnostic> {
     let program = StageProgram::Func(func);
     if let Some(why) = room::refusal(room::need(&program, bindings).interpreter, room::available()) {
         return Err(Diagnostic::error("memory", None, format!("`{}` cannot be run: {why}", func.name)));
     }
-    let mut arguments = Arguments::default();
-    for (param, part) in program.params().iter().zip(0u64..) {
-        let mut numbers = Numbers::new(draw.seed, part);
-        arguments.params.push(match param {
-            Param::Buffer(buffer) => {
-                let extents = shape(&buffer.shape, bindings).map_err(fault)?;
-                let tensor = if program.writes(buffer) && !outputs_too {
-                    Tensor::undefined(buffer.dtype, &extents).map_err(|error| error.to_string())
-                } else if draw.special_floats {
-                    numbers.special_tensor(buffer.dtype, &extents)
-                } else {
-                    numbers.tensor(buffer.dtype, &extents)
-                };
-                Argument::Tensor(tensor.map_err(fault)?)
-            }
-            Param::Scalar(var) => {
-                let known = bindings.get(var).map(|&value| Scalar::Int(value));
-                Argument::Scalar(known.unwrap_or_else(|| numbers.argument(var.dtype().scalar, draw.seed, part)))
-            }
-        });
-    }
-    arguments.symbols = func.symbols().iter().map(|symbol| (symbol.clone(), bindings[symbol])).collect();
-    Ok(arguments)
+    let params = draw.arguments(&program, bindings, outputs_too)?;
+    let symbols = func.symbols().iter().map(|symbol| (symbol.clone(), bindings[symbol])).collect();
+    Ok(Arguments { params, symbols, ..Arguments::default() })
 }
 
 /// The rows of the buffers that a function writes.
@@ -310,7 +309,7 @@ fn checksum(tensor: &Tensor) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn text(function: &FunctionRow, seed: u64, style: Style) -> String {
+fn text(function: &FunctionRow, (seed, inputs): (u64, Inputs), style: Style) -> String {
     let mut title = format!("{} at {}", function.name, function.stage);
     for (position, (name, value)) in function.shapes.iter().enumerate() {
         title.push_str(if position == 0 { " with " } else { ", " });
@@ -318,9 +317,13 @@ fn text(function: &FunctionRow, seed: u64, style: Style) -> String {
     }
     let _ = write!(
         title,
-        ": {} iterations on {} threads in {:.1} ms (seed {seed})",
+        ": {} iterations on {} threads in {:.1} ms (seed {seed}",
         function.iterations, function.threads, function.ms
     );
+    match inputs {
+        Inputs::Random => title.push(')'),
+        _ => _ = write!(title, ", inputs {})", inputs.word()),
+    }
     let mut out = String::new();
     line(&mut out, &title, style);
     if function.races == Races::NotLookedFor {

@@ -15,7 +15,7 @@ use tilewright_ir::{BufferClaim, PrimFunc, Span};
 use tilewright_verify::{Judge, Place, Report, Side};
 
 use self::files::{File, dumps, pairs};
-use self::maps::{given_map, unpaired};
+use self::maps::{MapOption, unpaired};
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
@@ -35,7 +35,7 @@ use crate::report::validate::{FilePair, FunctionPair, chain_json, chain_text};
     after_help = "Examples:\n  tilewright validate before.py after.py\n  tilewright validate before.py after.py \
                   --map 'A: lambda i, j: [j, i]' --map 'B: lambda i, j: [j, i]'\n  tilewright validate before.py \
                   after.py --assume 'n >= 0'\n  tilewright validate 0_input.py 1_tiled.py 2_unrolled.py\n  tilewright \
-                  validate --pipeline dumps/\n\nFunctions of the same name correspond; so do the only functions of \
+                  validate --pipeline dumps/ --map '2:A: lambda i, j: [j, i]'\n\nFunctions of the same name correspond; so do the only functions of \
                   both files."
 )]
 pub struct Args {
@@ -45,8 +45,8 @@ pub struct Args {
     /// Compare all `.py` files of a folder, each with the next one, in natural order: `2.py` before `10.py`
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     pipeline: Option<PathBuf>,
-    /// How the indices of a buffer moved; inferred where it is not given
-    #[arg(long = "map", value_name = "BUFFER: LAMBDA")]
+    /// How the indices of a buffer moved; inferred where it is not given. Of several steps, `2:BUFFER: LAMBDA` is about the second
+    #[arg(long = "map", value_name = "[STEP:]BUFFER: LAMBDA")]
     maps: Vec<String>,
     /// Sums, products, minima and maxima of floats may be taken in another order: a premise of the proof
     #[arg(long)]
@@ -64,17 +64,13 @@ pub struct Args {
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let names = args.pipeline.as_deref().map_or_else(|| Ok(args.files.clone()), dumps)?;
     refuse_stdin_twice(names.iter().map(String::as_str))?;
-    if names.len() > 2 && !args.maps.is_empty() {
-        let message = "--map is about two files, and more are compared";
-        return Err(Failure::plain("<arguments>", "map-of-chain", message)
-            .with_help("validate the step in which the buffer moves by itself"));
-    }
-    let maps = args.maps.iter().map(|map| given_map(map)).collect::<Result<Vec<_>, _>>()?;
+    let maps = args.maps.iter().map(|map| maps::read(map)).collect::<Result<Vec<_>, _>>()?;
+    maps::check_steps(&maps, names.len().saturating_sub(1))?;
     let files = names.iter().map(|name| File::read(name, printer)).collect::<Result<Vec<_>, _>>()?;
     let judge = args.certificate.judge(&super::pipeline_options(global, &Shapes::default(), None))?;
-    let command = Command { args, maps: &maps, judge: &judge };
     let (mut steps, mut assumed) = (Vec::new(), None);
     for (position, (before, after)) in files.iter().zip(&files[1..]).enumerate() {
+        let command = Command { args, maps: maps::of_step(&maps, position + 1), judge: &judge };
         let known = assumed.take().map_or_else(|| command.assumed_of(before, after), Ok)?;
         let step = command.step(before, after, &known, printer)?;
         if files.len() > 2 && !printer.is_json() {
@@ -96,10 +92,10 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 /// What is assumed of each function of a file, by its name.
 type Assumed = Vec<(String, Vec<Assumption>)>;
 
-/// What stays the same for all steps.
+/// What is given for a step.
 struct Command<'a> {
     args: &'a Args,
-    maps: &'a [GivenMap],
+    maps: Vec<&'a MapOption>,
     judge: &'a Judge,
 }
 
@@ -136,22 +132,23 @@ impl Command<'_> {
     ) -> Result<FunctionPair, Failure> {
         let start = Instant::now();
         // The pairing is only a claim. If it is wrong, the proof of the simulation fails, and nothing false is accepted.
-        let given = Given { maps: self.maps, assumed, reassociate: self.args.reassociate };
+        let maps: Vec<GivenMap> = self.maps.iter().map(|option| option.map.clone()).collect();
+        let given = Given { maps: &maps, assumed, reassociate: self.args.reassociate };
         let judged = pair::validate_given(before, other, given, self.judge)
-            .map_err(|faults| unpaired(faults, &self.args.maps, &after.source))?;
-        let Judged { mut reports, premises, claims, loops, way, validity, unpaired } = judged;
+            .map_err(|faults| unpaired(faults, &self.maps, &after.source))?;
+        let Judged { mut reports, premises, claims, loops, way, tried, validity, unpaired } = judged;
         if reports.iter().any(|report| !report.verdict.is_proved()) {
             printer.diagnostics(&after.source, &unpaired);
         }
         // The judge points to the layout that the file asks for, which is another map than the one given or inferred.
-        let elsewhere: Vec<Span> = claims.iter().filter_map(|claim| layout_in_file(before, claim, self.maps)).collect();
+        let elsewhere: Vec<Span> = claims.iter().filter_map(|claim| layout_in_file(before, claim, &maps)).collect();
         let is_elsewhere = |place: Place| place.side == Side::Before && elsewhere.contains(&place.span);
         for report in &mut reports {
             report.place = report.place.filter(|place| !is_elsewhere(*place));
         }
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let step = StepOutcome { name: before.name.clone(), ms, reports, premises, blocked: None };
-        Ok(FunctionPair { step, claims, loops, way, validity })
+        Ok(FunctionPair { step, claims, loops, way, tried, validity })
     }
 }
 

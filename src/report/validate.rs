@@ -18,7 +18,7 @@ use super::lines::{hanging, line};
 use super::obligation::Texts;
 use super::text::{Style, passes, premises};
 use crate::json::to_line;
-use crate::pipeline::findings::{LoopMap, Validity, Way};
+use crate::pipeline::findings::{LoopMap, Tried, Validity, Way};
 use crate::pipeline::outcome::{StepOutcome, Summary};
 
 /// What was decided about two functions that correspond.
@@ -32,6 +32,8 @@ pub struct FunctionPair {
     pub loops: Vec<LoopMap>,
     /// How the pair was proved or refuted.
     pub way: Option<Way>,
+    /// If it is neither proved nor refuted: each way, and why it did not decide the pair.
+    pub tried: Vec<Tried>,
     /// The calls that a proof is about.
     pub validity: Validity,
 }
@@ -85,6 +87,12 @@ impl FilePair<'_> {
         for pair in self.functions.iter().filter(|pair| pair.step.summary() == Summary::Proved) {
             if let Some(calls) = pair.holds_for() {
                 hanging(&mut out, &format!("  {} holds for ", pair.step.name), &calls, 4, style);
+            }
+        }
+        for pair in self.functions.iter().filter(|pair| !pair.tried.is_empty()) {
+            line(&mut out, &format!("  {} was tried", pair.step.name), style);
+            for Tried { way, why } in &pair.tried {
+                hanging(&mut out, &format!("    {:<12} ", way.word()), why, 19, style);
             }
         }
         let all = steps.iter().flat_map(|step| &step.reports);
@@ -168,6 +176,7 @@ impl<'a> FilesView<'a> {
                 buffers: function.claims.iter().map(|claim| BufferClaimView::new(claim, texts)).collect(),
                 loops: function.loops.iter().map(|claim| LoopView::new(claim, texts)).collect(),
             },
+            tried: function.tried.iter().map(|tried| TriedView { way: tried.way.word(), why: &tried.why }).collect(),
         };
         Self {
             before: &pair.before.name,
@@ -186,6 +195,14 @@ struct PairView<'a> {
     method: Option<&'static str>,
     holds_for: Option<String>,
     claims: ClaimsView<'a>,
+    tried: Vec<TriedView<'a>>,
+}
+
+/// A way that did not decide the pair.
+#[derive(Serialize)]
+struct TriedView<'a> {
+    way: &'static str,
+    why: &'a str,
 }
 
 #[derive(Serialize)]

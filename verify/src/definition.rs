@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use rayon::prelude::*;
-use tilewright_ir::{Axis, Buffer, Definition, Expr, ForKind, FuncAttrs, PrimFunc, Stage, StageBody, Stmt};
+use tilewright_ir::{Axis, Buffer, Definition, Expr, ForKind, FuncAttrs, PrimFunc, Stage, StageBody, Stmt, Var};
 
 use crate::judge::{Judge, Report};
 
@@ -19,14 +19,27 @@ impl Judge {
     /// Decides `bounds` and `overflow` for every read of a definition, stage by stage on all threads. The reports are
     /// in the order of the stages.
     pub fn check_definition(&self, definition: &Definition) -> Vec<Report> {
+        self.check_definition_assuming(definition, &[])
+    }
+
+    /// [`Judge::check_definition`] for calls of which the caller guarantees conditions. That each condition has a value is not decided
+    /// here.
+    pub fn check_definition_assuming(&self, definition: &Definition, assumed: &[Expr]) -> Vec<Report> {
         let tensors = Tensors::of(definition);
+        let stages = definition.stages.par_iter();
         self.in_parallel(|| {
-            definition.stages.par_iter().flat_map_iter(|stage| self.check_stage(stage, definition, &tensors)).collect()
+            stages.flat_map_iter(|stage| self.check_stage(stage, definition, &tensors, assumed)).collect()
         })
     }
 
     /// Decides the obligations of one stage, as a loop nest over its axes and reduction axes.
-    fn check_stage(&self, stage: &Stage, definition: &Definition, tensors: &Tensors<'_>) -> Vec<Report> {
+    fn check_stage(
+        &self,
+        stage: &Stage,
+        definition: &Definition,
+        tensors: &Tensors<'_>,
+        assumed: &[Expr],
+    ) -> Vec<Report> {
         let (reduced, value, start, cond) = match &stage.body {
             StageBody::Elementwise(value) => (&[][..], value, None, None),
             StageBody::Reduce { axes, source, init, condition, .. } => {
@@ -41,6 +54,7 @@ impl Judge {
         let combined = reduced.iter().rev().fold(combined, around);
         let body = start.map_or_else(|| combined.clone(), |start| Stmt::seq(vec![store(start), combined.clone()]));
         let body = stage.axes.iter().rev().fold(body, around);
+        let body = assumed.iter().rev().fold(body, |body, cond| Stmt::guarded(cond.clone(), body));
         let used = used(stage, [Some(value), start, cond].into_iter().flatten());
         let tensors = tensors.all.iter().filter(|(tensor, is_first)| *is_first || used.contains(tensor));
         let params: Vec<_> = tensors.map(|(tensor, _)| (tensor.data.clone(), (*tensor).clone())).collect();
@@ -48,11 +62,18 @@ impl Judge {
             name: definition.name.clone(),
             params: params.iter().map(|(param, _)| param.clone()).collect(),
             buffer_map: params,
-            attrs: FuncAttrs::default(),
+            // A condition may name the extent of a tensor that the stage does not read.
+            attrs: FuncAttrs { extents: extents(definition), ..FuncAttrs::default() },
             body,
         };
         self.check_program(&func)
     }
+}
+
+/// The variables that stand alone as an extent of a parameter: at least 1 in every call.
+fn extents(definition: &Definition) -> Vec<Var> {
+    let shapes = definition.params.iter().flat_map(|param| &param.shape);
+    shapes.filter_map(|extent| if let Expr::Var(var) = extent { Some(var.clone()) } else { None }).collect()
 }
 
 /// The tensors of a definition in order: its parameters, then the computed ones. With each, whether it is the first one

@@ -45,6 +45,17 @@ impl Judge {
     /// Decides whether a program computes a definition, as the evidence of the lowering claims; with the `bounds` and
     /// `overflow` of all its accesses.
     pub fn check_lowering(&self, definition: &Definition, func: &PrimFunc, evidence: &LoweringEvidence) -> Vec<Report> {
+        self.check_lowering_assuming(definition, func, evidence, &[])
+    }
+
+    /// [`Judge::check_lowering`] for calls of which the caller guarantees conditions: the function may assert what follows from them.
+    pub fn check_lowering_assuming(
+        &self,
+        definition: &Definition,
+        func: &PrimFunc,
+        evidence: &LoweringEvidence,
+        assumed: &[Expr],
+    ) -> Vec<Report> {
         let stores = match written(func, evidence) {
             Ok(stores) => stores,
             Err(reason) => {
@@ -53,7 +64,7 @@ impl Judge {
         };
         let base = Base::new(self, func, &func.buffers());
         let premises = Base::new(self, func, &func.buffers());
-        let whole = Lowering { judge: self, definition, func, evidence, stores: &stores, base };
+        let whole = Lowering { judge: self, definition, func, evidence, stores: &stores, assumed, base };
         let mut reports =
             vec![Self::report(Obligation::Simulation, "every tensor is computed once, before it is read", || {
                 suspected(whole.structure())
@@ -61,16 +72,18 @@ impl Judge {
         reports.extend(
             self.in_parallel(|| stores.par_iter().flat_map_iter(|store| whole.check_store(store)).collect::<Vec<_>>()),
         );
-        reports.extend(self.check_asserts(func));
+        reports.extend(self.check_asserts(func, assumed));
         reports.extend(self.check_program(func));
         premises.grounded(reports)
     }
 
-    /// A definition never traps: what a program asserts must hold.
-    fn check_asserts(&self, func: &PrimFunc) -> Vec<Report> {
+    /// A definition never traps: what a program asserts must hold in every call for which the assumed conditions do.
+    fn check_asserts(&self, func: &PrimFunc, assumed: &[Expr]) -> Vec<Report> {
         let check = |site: &Site<'_>| match &site.stmt.kind {
             StmtKind::Assert { cond, .. } => {
-                let decide = || suspected(holds(self, &site.path, cond));
+                let mut path = site.path.clone();
+                assumed.iter().for_each(|cond| path.steps.push(Step::Guard(cond.clone(), true)));
+                let decide = || suspected(holds(self, &path, cond));
                 Some(Self::report(Obligation::Simulation, describe(site.stmt), decide))
             }
             _ => None,
@@ -144,6 +157,8 @@ struct Lowering<'a> {
     func: &'a PrimFunc,
     evidence: &'a LoweringEvidence,
     stores: &'a [Written<'a>],
+    /// What the caller guarantees of the integers of a call.
+    assumed: &'a [Expr],
     base: Base<'a>,
 }
 
@@ -214,9 +229,10 @@ impl<'a> Lowering<'a> {
     /// Every index of the tensor is reached: the iteration that the inverse names exists, passes the guards, and leads back.
     fn onto(&self, store: &Written<'_>, axes: &[Axis]) -> Decision {
         let claim = store.claim;
-        let steps = claim.axis_vars.iter().zip(axes);
-        let steps = steps.map(|(var, axis)| Step::Loop(var.clone(), zero(&axis.extent), axis.extent.clone())).collect();
-        let domain = Path { steps, ..Path::of(self.func) };
+        let axes = claim.axis_vars.iter().zip(axes);
+        let loops = axes.map(|(var, axis)| Step::Loop(var.clone(), zero(&axis.extent), axis.extent.clone()));
+        let assumed = self.assumed.iter().map(|cond| Step::Guard(cond.clone(), true));
+        let domain = Path { steps: assumed.chain(loops).collect(), ..Path::of(self.func) };
         let inverse = Substitution::new(
             claim.inverse.iter().map(|(var, _)| var),
             claim.inverse.iter().map(|(_, expr)| expr.clone()),

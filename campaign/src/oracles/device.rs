@@ -23,6 +23,7 @@ use crate::inputs::has_special_floats;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 use tilewright_compiler::codegen::{Generated, Options, generate_judged, generate_with, join};
+use tilewright_compiler::harness::arguments::Inputs;
 use tilewright_compiler::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram, Status};
 use tilewright_compiler::harness::interpreter::{Interpreter, n_iterations};
 use tilewright_compiler::harness::opencl::OpenCl;
@@ -135,7 +136,8 @@ impl Devices {
         let devices: Vec<Result<&dyn Engine, EngineFault>> =
             lines.iter().map(|line| line.as_ref().map(|line| line as &dyn Engine).map_err(Clone::clone)).collect();
         let stages: Vec<_> = case.funcs.iter().map(Lowered::stage).collect();
-        let config = Config { seed: case.seed, symbols: case.named(), special_floats: has_special_floats(case.seed) };
+        let inputs = if has_special_floats(case.seed) { Inputs::Special } else { Inputs::Random };
+        let config = Config { seed: case.seed, symbols: case.named(), inputs };
         let report = run_chain(&stages, &config, &interpreter(), &devices);
         for line in lines.iter().flatten() {
             tally.spent(&line.device.platform, line.micros.get());

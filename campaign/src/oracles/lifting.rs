@@ -42,7 +42,7 @@ impl Definitions {
 
     /// Whether a program is proved to have the values of the nests of a definition, which are given.
     fn is_tied(&self, func: &PrimFunc, nests: &PrimFunc) -> bool {
-        let Some(claim) = flow::find(func, nests, &Evidence::default()) else { return false };
+        let Ok(claim) = flow::find(func, nests, &Evidence::default()) else { return false };
         let evidence = Evidence { comparison: Comparison::Values(claim), ..Evidence::default() };
         is_proved(&self.judge.check_pass(func, nests, &evidence))
     }

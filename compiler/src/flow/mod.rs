@@ -21,14 +21,16 @@ use tilewright_verify::reorder::Statement;
 
 pub(crate) use sources::of as sources;
 
-/// How the values of `after` are those of `before`, as far as that is found; the parameters correspond as `evidence` says. `None` if
-/// the programs are not of the kind that the judge takes.
-pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Flow> {
-    let [first, second] = programs(before, after, evidence).ok()?;
+/// How the values of `after` are those of `before`, as far as that is found; the parameters correspond as `evidence` says.
+///
+/// # Errors
+/// Why the programs are not of the kind that the judge takes.
+pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<Flow, String> {
+    let [first, second] = programs(before, after, evidence)?;
     let (before, after) = (sources::of(&first), sources::of(&second));
     let mut stores = origins::find(&first, &second, [&before, &after], evidence);
     given::find(&first, &second, [&before, &after], &mut stores);
-    Some(Flow { index: first.index(), before, after, stores })
+    Ok(Flow { index: first.index(), before, after, stores })
 }
 
 /// A function from the stores of two programs to the instances of the first one that each store of the second one corresponds to;

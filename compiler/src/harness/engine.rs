@@ -115,6 +115,8 @@ pub struct Ran {
     pub notes: Vec<String>,
     /// The source of each program that was built, in the order of the runs; empty for an engine that builds none.
     pub sources: Vec<String>,
+    /// Iterations of loops, if the engine counts them.
+    pub iterations: u64,
 }
 
 /// How a run of one stage on one engine ended.

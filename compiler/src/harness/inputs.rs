@@ -77,12 +77,9 @@ impl Numbers {
         Scalar::Float(odd[at])
     }
 
-    /// Draws a tensor, with some special floats as [`Numbers::value_or_special`] draws them.
-    ///
-    /// # Errors
-    /// The shape has too many elements.
-    pub fn special_tensor(&mut self, dtype: DataType, shape: &[u64]) -> Result<Tensor, String> {
-        Tensor::from_fn(dtype, shape, |_| self.value_or_special(dtype.scalar)).map_err(|error| error.to_string())
+    /// Draws a whole number from -2 to 2 as a float.
+    pub fn whole(&mut self) -> Scalar {
+        Scalar::Float(f64::from(u8::try_from(self.next() % 5).unwrap_or(0)) - 2.0)
     }
 
     /// Draws a tensor of values.

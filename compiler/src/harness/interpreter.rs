@@ -12,8 +12,8 @@ use super::engine::{Engine, EngineFault, Ran, StageProgram};
 pub const MAX_ITERATIONS: u64 = 1 << 33;
 
 /// The reason for skipping a program that is too large.
-fn too_long() -> String {
-    format!("the loops have more than {MAX_ITERATIONS} iterations; smaller extents can be run")
+fn too_long(most: u64) -> String {
+    format!("the loops have more than {most} iterations; smaller extents can be run")
 }
 
 /// Returns the number of iterations of all loops, ignoring guards. A loop whose extent depends on another loop counts
@@ -54,7 +54,7 @@ impl Engine for Interpreter {
         if let StageProgram::Func(func) = program
             && n_iterations(&func.body, symbols) > u128::from(MAX_ITERATIONS)
         {
-            return Err(EngineFault::Skipped(too_long()));
+            return Err(EngineFault::Skipped(too_long(MAX_ITERATIONS)));
         }
         let result = match program {
             StageProgram::Definition(definition) => run_definition(definition, arguments, &self.config),
@@ -70,10 +70,13 @@ impl Engine for Interpreter {
         match result {
             Ok(report) => Ok(Ran {
                 detail: format!("{} iterations, {} threads", report.iterations, report.threads),
+                iterations: report.iterations,
                 ..Ran::default()
             }),
             // Running out of fuel says nothing about the program, so it is no trap in the report.
-            Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => Err(EngineFault::Skipped(too_long())),
+            Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => {
+                Err(EngineFault::Skipped(too_long(self.config.fuel.unwrap_or(MAX_ITERATIONS))))
+            }
             Err(RunError::Trap(trap)) => Err(EngineFault::Trap {
                 message: trap.to_string(),
                 is_undefined_read: trap.kind == TrapKind::Undefined,

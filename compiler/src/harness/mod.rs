@@ -5,12 +5,14 @@
 //! | [`engine`] | what an engine is, and the outcome of a run |
 //! | [`interpreter`], [`opencl`] | the two engines |
 //! | [`stages`] | runs a chain of programs on the same inputs and names the first stage that differs |
-//! | [`inputs`], [`layout`] | makes the inputs, and packs them into the layout of a stage |
+//! | [`inputs`], [`arguments`] | chooses the integers of a call, and makes its arguments |
+//! | [`layout`] | packs the arguments into the layout of a stage |
 //! | [`room`] | whether the memory of the machine is enough |
 //! | [`compare`] | compares two results |
 //!
 //! Engines know nothing of stages, and stages nothing of particular engines.
 
+pub mod arguments;
 pub mod compare;
 pub mod engine;
 pub mod inputs;

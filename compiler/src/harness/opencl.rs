@@ -158,7 +158,8 @@ impl OpenCl {
         if !program.correctly_rounded() {
             detail.push_str(", division is not correctly rounded on this device");
         }
-        Ok(Ran { detail, notes: generated.metadata.notes.clone(), sources: vec![generated.source.clone()] })
+        let (notes, sources) = (generated.metadata.notes.clone(), vec![generated.source.clone()]);
+        Ok(Ran { detail, notes, sources, ..Ran::default() })
     }
 }
 

@@ -7,6 +7,7 @@ use tilewright_ir::{
     UnaryOp, Var,
 };
 
+use super::arguments::Inputs;
 use super::engine::{StageProgram, Status};
 use super::inputs::Numbers;
 use super::interpreter::Interpreter;
@@ -137,7 +138,7 @@ fn random_programs_give_the_same_bits_on_the_device() {
         let inputs = [input("A", ScalarType::Int32), input("B", ScalarType::Float32)];
         let func = Draw { numbers: Numbers::new(seed, 0), vars: Vec::new(), inputs }.func();
         let stages = [Stage { name: "input", program: StageProgram::Func(&func), evidence: None, reassociates: false }];
-        let config = Config { seed, symbols: Vec::new(), special_floats: false };
+        let config = Config { seed, symbols: Vec::new(), inputs: Inputs::Random };
         let report = run_chain(&stages, &config, &Interpreter::default(), &[Ok(&device)]).unwrap();
         assert_eq!(report.engines[0].status, Status::Reference, "seed {seed}: {report:#?}");
         let line = &report.engines[1];

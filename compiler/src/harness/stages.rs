@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
+use tilewright_ir::MAX_SYMBOLIC_ELEMENTS;
 use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scalar};
-use tilewright_ir::{DataType, MAX_SYMBOLIC_ELEMENTS};
 
+use super::arguments::{Draw, Inputs};
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
 use super::inputs::{Numbers, Sampled, premises, satisfy_with_scalars, satisfying};
@@ -41,8 +42,8 @@ pub struct Config {
     pub seed: u64,
     /// Values of symbolic extents by name; other extents get small values.
     pub symbols: Vec<(String, i128)>,
-    /// Whether some floats are NaN, infinite, -0.0 or large ([`Numbers::value_or_special`]).
-    pub special_floats: bool,
+    /// What input tensors hold. If a stage sums in another order, they are [`Inputs::Whole`].
+    pub inputs: Inputs,
 }
 
 /// The outcome of running all stages; by default the outcome of no stages.
@@ -141,15 +142,9 @@ pub fn run_chain_within(
     let unmet = unmet.filter(|_| config.symbols.is_empty()).or(unmet_scalar);
     let report = ChainOutcome { seed: config.seed, symbols: named, scalars, ..ChainOutcome::default() };
     let exact = stages.iter().any(|stage| stage.reassociates);
-    let mut run = Run {
-        stages,
-        bindings,
-        report,
-        seed: config.seed,
-        exact,
-        special_floats: config.special_floats,
-        tolerance: tolerance(stages),
-    };
+    let inputs = if exact { Inputs::Whole } else { config.inputs };
+    let draw = Draw { seed: config.seed, inputs };
+    let mut run = Run { stages, bindings, report, draw, tolerance: tolerance(stages) };
     if exact {
         run.report
             .notes
@@ -227,12 +222,8 @@ struct Run<'a> {
     stages: &'a [Stage<'a>],
     bindings: Bindings,
     report: ChainOutcome,
-    /// Seed of the inputs.
-    seed: u64,
-    /// Whether inputs are small whole numbers, whose sums are exact in any order.
-    exact: bool,
-    /// See [`Config::special_floats`].
-    special_floats: bool,
+    /// How the inputs are made.
+    draw: Draw,
     /// The tolerance for devices; the reference is compared exactly.
     tolerance: Tolerance,
 }
@@ -244,12 +235,15 @@ impl Run<'_> {
     /// Returns the layout of each parameter in each stage, or why the evidence of a stage does not explain its
     /// parameters.
     fn layouts(&self, first: &Stage<'_>) -> Vec<Result<Vec<Layout>, String>> {
-        let mut params = first.program.params();
+        let mut params = buffers(&first.program);
         let mut layouts = vec![Layout::default(); params.len()];
         let mut all = vec![Ok(layouts.clone())];
         for stage in &self.stages[1..] {
-            let after = stage.program.params();
-            let step = follow_params(&params, &after, stage.evidence, &mut layouts);
+            let after = buffers(&stage.program);
+            let step = match same_scalars(&first.program, &stage.program) {
+                true => follow_params(&params, &after, stage.evidence, &mut layouts),
+                false => Err("the scalar parameters are at other positions".into()),
+            };
             all.push(step.map(|()| layouts.clone()));
             params = after;
         }
@@ -376,46 +370,18 @@ impl Run<'_> {
     fn inputs(&self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
         let program = self.stages[0].program;
         let fault = |message: String| Diagnostic::error("input-shape", None, message);
-        let mut arguments = Vec::new();
-        for (param, part) in program.params().iter().zip(0u64..) {
-            let mut numbers = Numbers::new(self.seed, part);
-            arguments.push(match param {
-                Param::Buffer(buffer) => {
-                    let extents = shape(&buffer.shape, &self.bindings).map_err(fault)?;
-                    // A proof for symbolic shapes covers buffers up to this size, so a larger run could show an
-                    // overflow that was never excluded.
-                    let count = extents.iter().try_fold(1u64, |count, &extent| count.checked_mul(extent));
-                    if buffer.const_shape().is_none() && count.is_none_or(|count| count > MAX_SYMBOLIC_ELEMENTS) {
-                        let text = format!("`{buffer}` has more than {MAX_SYMBOLIC_ELEMENTS} elements");
-                        return Err(fault(format!("{text}, beyond what is proved of symbolic shapes")));
-                    }
-                    let tensor = if program.writes(buffer) && !outputs_too {
-                        Tensor::undefined(buffer.dtype, &extents).map_err(|error| error.to_string())
-                    } else {
-                        self.tensor(&mut numbers, buffer.dtype, &extents)
-                    };
-                    Argument::Tensor(tensor.map_err(fault)?)
-                }
-                Param::Scalar(var) => {
-                    let known = self.bindings.get(var).map(|&value| Scalar::Int(value));
-                    Argument::Scalar(known.unwrap_or_else(|| numbers.argument(var.dtype().scalar, self.seed, part)))
-                }
-            });
+        for param in program.params() {
+            let Param::Buffer(buffer) = param else { continue };
+            let extents = shape(&buffer.shape, &self.bindings).map_err(fault)?;
+            // A proof for symbolic shapes covers buffers up to this size, so a larger run could show an
+            // overflow that was never excluded.
+            let count = extents.iter().try_fold(1u64, |count, &extent| count.checked_mul(extent));
+            if buffer.const_shape().is_none() && count.is_none_or(|count| count > MAX_SYMBOLIC_ELEMENTS) {
+                let text = format!("`{buffer}` has more than {MAX_SYMBOLIC_ELEMENTS} elements");
+                return Err(fault(format!("{text}, beyond what is proved of symbolic shapes")));
+            }
         }
-        Ok(arguments)
-    }
-
-    /// Draws an input tensor.
-    fn tensor(&self, numbers: &mut Numbers, dtype: DataType, extents: &[u64]) -> Result<Tensor, String> {
-        if self.special_floats {
-            return numbers.special_tensor(dtype, extents);
-        }
-        if !self.exact || !dtype.scalar.is_float() {
-            return numbers.tensor(dtype, extents);
-        }
-        // Whole numbers from -2 to 2.
-        let small = |numbers: &mut Numbers| f64::from(u8::try_from(numbers.next() % 5).unwrap_or(0)) - 2.0;
-        Tensor::from_fn(dtype, extents, |_| Scalar::Float(small(numbers))).map_err(|error| error.to_string())
+        self.draw.arguments(&program, &self.bindings, outputs_too)
     }
 
     /// Packs the inputs, runs a stage, unpacks its outputs and compares them with `expected`. Returns the outcome, the
@@ -430,16 +396,10 @@ impl Run<'_> {
         tolerance: Tolerance,
     ) -> Result<(EngineOutcome, Outputs, Vec<String>), EngineFault> {
         let layouts = layouts.as_ref().map_err(|why| EngineFault::Error(why.clone()))?;
-        let mut arguments = Arguments::default();
-        for (argument, layout) in inputs.iter().zip(layouts) {
-            arguments.params.push(match argument {
-                Argument::Tensor(tensor) => Argument::Tensor(self.pack(tensor, layout).map_err(EngineFault::Error)?),
-                Argument::Scalar(value) => Argument::Scalar(*value),
-            });
-        }
+        let mut arguments = Arguments { params: self.arguments(stage, layouts, inputs)?, ..Arguments::default() };
         arguments.symbols = stage.program.symbols().iter().map(|var| (var.clone(), self.bindings[var])).collect();
         let start = Instant::now();
-        let Ran { detail, notes, sources } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
+        let Ran { detail, notes, sources, .. } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let outputs = self.outputs(inputs, &arguments, layouts).map_err(EngineFault::Error)?;
         let mut line = EngineOutcome::new(engine.name(), Some(stage.name), engine.device(), Status::Agrees, detail);
@@ -462,6 +422,29 @@ impl Run<'_> {
         Ok((line, outputs, notes))
     }
 
+    /// The arguments of a stage: the inputs in its layouts. A definition has no scalar parameters; the extents that a function takes as
+    /// such have the values that they have in the definition.
+    fn arguments(
+        &self,
+        stage: &Stage<'_>,
+        layouts: &[Layout],
+        inputs: &[Argument],
+    ) -> Result<Vec<Argument>, EngineFault> {
+        let mut tensors = tensors(inputs).zip(layouts);
+        let mut scalars = inputs.iter().filter(|argument| matches!(argument, Argument::Scalar(_)));
+        let argument = |param: &Param| match param {
+            Param::Buffer(buffer) => {
+                let (tensor, layout) = tensors.next().ok_or_else(|| format!("there is no input for `{buffer}`"))?;
+                Ok(Argument::Tensor(self.pack(tensor, layout)?))
+            }
+            Param::Scalar(var) => {
+                let known = || Some(Argument::Scalar(Scalar::Int(*self.bindings.get(var)?)));
+                scalars.next().cloned().or_else(known).ok_or_else(|| format!("nothing says what `{var}` is"))
+            }
+        };
+        stage.program.params().iter().map(argument).collect::<Result<_, String>>().map_err(EngineFault::Error)
+    }
+
     /// Packs a tensor into the layout of a stage.
     fn pack(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, String> {
         let mut tensor = tensor.clone();
@@ -477,14 +460,11 @@ impl Run<'_> {
     fn outputs(&self, inputs: &[Argument], after: &Arguments, layouts: &[Layout]) -> Result<Outputs, String> {
         let program = self.stages[0].program;
         let mut outputs = Vec::new();
-        for (place, (param, layout)) in program.params().iter().zip(layouts).enumerate() {
-            let (Param::Buffer(buffer), Some(Argument::Tensor(tensor))) = (param, after.params.get(place)) else {
-                continue;
-            };
+        let pairs = tensors(inputs).zip(tensors(&after.params));
+        for ((buffer, layout), (before, tensor)) in buffers(&program).iter().zip(layouts).zip(pairs) {
             if !program.writes(buffer) {
                 continue;
             }
-            let Some(Argument::Tensor(before)) = inputs.get(place) else { continue };
             // Unpacking goes backwards and needs the shape before each step.
             let mut shapes = vec![before.shape().to_vec()];
             for step in &layout.steps {
@@ -504,26 +484,37 @@ impl Run<'_> {
     }
 }
 
-/// Appends to the layouts what a pass did with each parameter.
+/// The buffers of the parameters, in order.
+fn buffers(program: &StageProgram<'_>) -> Vec<Buffer> {
+    let buffer = |param| if let Param::Buffer(buffer) = param { Some(buffer) } else { None };
+    program.params().into_iter().filter_map(buffer).collect()
+}
+
+/// The tensors among some arguments, in order.
+fn tensors(arguments: &[Argument]) -> impl Iterator<Item = &Tensor> {
+    arguments.iter().filter_map(|argument| if let Argument::Tensor(tensor) = argument { Some(tensor) } else { None })
+}
+
+/// Whether two programs have their scalar parameters at the same positions. A definition has none: its extents are known from elsewhere.
+fn same_scalars(first: &StageProgram<'_>, later: &StageProgram<'_>) -> bool {
+    let scalars = |program: &StageProgram<'_>| -> Vec<bool> {
+        program.params().iter().map(|param| matches!(param, Param::Scalar(_))).collect()
+    };
+    matches!(first, StageProgram::Definition(_)) || scalars(first) == scalars(later)
+}
+
+/// Appends to the layouts what a pass did with the buffer of each parameter.
 fn follow_params(
-    before: &[Param],
-    after: &[Param],
+    before: &[Buffer],
+    after: &[Buffer],
     evidence: Option<&Evidence>,
     layouts: &mut [Layout],
 ) -> Result<(), String> {
     if before.len() != after.len() {
-        return Err(format!("{} parameters became {}", before.len(), after.len()));
+        return Err(format!("{} buffers became {}", before.len(), after.len()));
     }
     for ((before, after), layout) in before.iter().zip(after).zip(layouts) {
-        match (before, after) {
-            (Param::Buffer(before), Param::Buffer(after)) => {
-                layout.steps.extend(layout_steps(before, after, evidence)?);
-            }
-            (Param::Scalar(_), Param::Scalar(_)) => {}
-            (Param::Buffer(_), Param::Scalar(_)) | (Param::Scalar(_), Param::Buffer(_)) => {
-                return Err("a parameter changed between buffer and scalar".into());
-            }
-        }
+        layout.steps.extend(layout_steps(before, after, evidence)?);
     }
     Ok(())
 }

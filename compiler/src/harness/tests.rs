@@ -7,6 +7,7 @@ use tilewright_ir::{
     IndexMap, MathFn, PrimFunc, ReduceOp, ScalarType, Stage as TensorStage, StageBody, Stmt, StmtKind, Var,
 };
 
+use super::arguments::Inputs;
 use super::engine::{Engine, EngineFault, Ran, StageProgram, Status};
 use super::interpreter::Interpreter;
 use super::opencl::OpenCl;
@@ -60,7 +61,7 @@ fn report(wrong: bool) -> super::stages::ChainOutcome {
     let devices: [Result<&dyn Engine, EngineFault>; 2] = [Ok(&device), Err(absent)];
     run_chain(
         &stages,
-        &Config { seed: 7, symbols: Vec::new(), special_floats: false },
+        &Config { seed: 7, symbols: Vec::new(), inputs: Inputs::Random },
         &Interpreter::default(),
         &devices,
     )

@@ -35,7 +35,7 @@ pub fn lift(func: &PrimFunc, outputs: &[Buffer], side: Side) -> Result<Lifted, S
     let (definition, kept) = definition::lift(func, &observed, outputs)?;
     let nests = program_of(func, &observed.program.asserted, &definition, &kept)?;
     let (first, second) = if side == Side::Before { (func, &nests) } else { (&nests, func) };
-    let flow = flow::find(first, second, &Evidence::default()).ok_or("the values of the program cannot be followed")?;
+    let flow = flow::find(first, second, &Evidence::default())?;
     Ok(Lifted { definition, kept, flow })
 }
 

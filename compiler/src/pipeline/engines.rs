@@ -7,6 +7,7 @@ use tilewright_ir::Bindings;
 
 use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
 use crate::codegen::OPENCL;
+use crate::harness::arguments::Inputs;
 use crate::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::{OpenCl, refused};
@@ -25,7 +26,7 @@ pub fn run(
     observe(&program.func.name, "engines");
     let stages = stages_of(program, lowering);
     let symbols = symbols_of(&stages, &options.shapes);
-    let config = stages::Config { seed: options.seed, symbols, special_floats: false };
+    let config = stages::Config { seed: options.seed, symbols, inputs: Inputs::Random };
     let interpreter =
         Interpreter { config: Config { threads: options.threads, ..Config::default() }, is_reference: false };
     // A program that was not proved is not run on a device: an access out of bounds could crash the driver or the machine.

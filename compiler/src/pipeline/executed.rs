@@ -11,33 +11,13 @@
 //!
 //! `tilewright run` with these extents, this seed and the options printed beside it shows the values again.
 
-use tilewright_interp::Config as InterpConfig;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, PrimFunc, Var};
-use tilewright_verify::{Counterexample, Method, Obligation, Reason, ReasonKind, Report, Verdict};
+mod search;
 
-use crate::harness::engine::{EngineOutcome, Param, StageProgram, Status};
-use crate::harness::inputs::{Sampled, premises, sample_symbols, satisfying};
-use crate::harness::interpreter::Interpreter;
-use crate::harness::stages::{ChainOutcome, Config, Stage, run_chain};
+use std::fmt;
 
-/// The most iterations of one run.
-const MAX_ITERATIONS: u64 = 1 << 22;
-
-/// The most bytes of memory of one run.
-const MAX_BYTES: u64 = 1 << 28;
-
-/// The most bytes of one parameter: no run has the iterations to visit more elements.
-const MAX_PARAM_BYTES: u64 = 1 << 24;
-
-/// Values for the symbolic integers, by their position. The first choice leaves them to the harness, which gives values that
-/// differ from each other. Where the assertions of the program exclude a choice, the harness gives others for it.
-const EXTENTS: [&[i128]; 6] = [&[], &[1], &[2, 3, 5, 4], &[5, 4, 3, 2], &[17, 1, 3, 2], &[23, 19, 37, 11]];
-
-/// The seeds of the inputs; with the last one, some floats are NaN, infinite or -0.0.
-const SEEDS: [(u64, bool); 3] = [(0, false), (1, false), (2, true)];
-
-/// More seeds for programs that take integers: with these, the integers are near 0.
-const SEEDS_OF_SCALARS: [(u64, bool); 4] = [(4, false), (5, false), (6, false), (7, false)];
+use crate::harness::engine::StageProgram;
+use tilewright_ir::{BinaryOp, Definition, Evidence, Expr, PrimFunc};
+use tilewright_verify::{Method, Obligation, Reason, ReasonKind, Report, Verdict};
 
 /// The program before, in one of its forms.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +26,15 @@ pub enum Before<'a> {
     Definition(&'a Definition),
     /// A function.
     Func(&'a PrimFunc),
+}
+
+impl<'a> Before<'a> {
+    fn program(self) -> StageProgram<'a> {
+        match self {
+            Self::Definition(definition) => StageProgram::Definition(definition),
+            Self::Func(func) => StageProgram::Func(func),
+        }
+    }
 }
 
 /// The order in which floats are combined.
@@ -58,9 +47,43 @@ pub enum Order {
     Any,
 }
 
+/// What the runs of two programs showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// They were not run, for this reason.
+    Not(String),
+    /// They differ.
+    Differ,
+    /// No difference was found.
+    Alike {
+        /// Runs of both programs.
+        runs: usize,
+        /// Those in which both trapped.
+        trapped: usize,
+        /// Why there were no more runs, or what is doubtful about them.
+        remark: Option<String>,
+    },
+}
+
+impl fmt::Display for Runs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Not(why) => write!(f, "not run: {why}"),
+            Self::Differ => f.write_str("the runs differ"),
+            Self::Alike { runs, trapped, remark } => {
+                write!(f, "no difference in {runs} runs")?;
+                if *trapped > 0 {
+                    write!(f, "; in {trapped} of them both programs trapped")?;
+                }
+                remark.as_ref().map_or(Ok(()), |remark| write!(f, "; {remark}"))
+            }
+        }
+    }
+}
+
 /// Runs both programs if the judge left open whether they mean the same. If the runs differ, the report that named the
-/// difference, or else the first open one, becomes *refuted*. Returns whether they do.
-pub fn refute(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>, reports: &mut [Report]) -> bool {
+/// difference, or else the first open one, becomes *refuted*.
+pub fn refute(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>, reports: &mut [Report]) -> Runs {
     refute_in(Order::Same, before, after, evidence, reports)
 }
 
@@ -71,29 +94,36 @@ pub fn refute_in(
     after: &PrimFunc,
     evidence: Option<&Evidence>,
     reports: &mut [Report],
-) -> bool {
-    let Some(open) = first_open(reports) else { return false };
+) -> Runs {
+    let Some(open) = first_open(reports) else {
+        return Runs::Not("nothing is open that a run could show".into());
+    };
     let is_sure = match before {
         Before::Func(before) => is_exact(before) && is_exact(after),
         Before::Definition(_) => is_exact(after),
     };
     if order == Order::Any && !is_sure {
-        return false;
+        let what = "floats are divided, given to functions, or narrower than 32 bits";
+        return Runs::Not(format!("{what}, so that results depend on the order in which others are combined"));
     }
     let report = &mut reports[open];
-    match (difference(order, before, after, evidence), report.verdict.reason()) {
-        (Ok(mut found), reason) => {
-            if let Some(reason) = reason {
+    match search::difference(order, before, after, evidence) {
+        Ok(mut found) => {
+            if let Some(reason) = report.verdict.reason() {
                 found.text = format!("{}; the judge: {reason}", found.text);
             }
             (report.verdict, report.method) = (Verdict::Refuted(found), Method::Interpreter);
+            Runs::Differ
         }
-        (Err(Some(why_not)), Some(reason)) => {
-            report.verdict = Verdict::Unknown(Reason::new(reason.kind(), format!("{reason}; not run: {why_not}")));
+        Err(Runs::Not(why)) => {
+            if let Some(reason) = report.verdict.reason() {
+                let text = format!("{reason}; not run: {why}");
+                report.verdict = Verdict::Unknown(Reason::new(reason.kind(), text));
+            }
+            Runs::Not(why)
         }
-        (Err(_), _) => {}
+        Err(runs) => runs,
     }
-    matches!(report.verdict, Verdict::Refuted(_))
 }
 
 /// The position of the report that a difference belongs to; `None` if the judge decided everything about the pair.
@@ -127,125 +157,4 @@ fn is_exact(func: &PrimFunc) -> bool {
         }
     });
     is_exact
-}
-
-/// Extents, inputs and a difference between the two executions.
-///
-/// # Errors
-/// None was found; with the reason if no run was made, because no inputs of a size that can be run meet the assertions.
-fn difference(
-    order: Order,
-    before: Before<'_>,
-    after: &PrimFunc,
-    evidence: Option<&Evidence>,
-) -> Result<Counterexample, Option<String>> {
-    let program = match before {
-        Before::Definition(definition) => StageProgram::Definition(definition),
-        Before::Func(func) => StageProgram::Func(func),
-    };
-    let first = Stage { name: "before", program, evidence: None, reassociates: false };
-    let reassociates = order == Order::Any;
-    let second = Stage { name: "after", program: StageProgram::Func(after), evidence, reassociates };
-    let stages = [first, second];
-    let mut symbols: Vec<Var> = Vec::new();
-    for var in stages.iter().flat_map(|stage| stage.program.symbols()) {
-        if !symbols.iter().any(|known| known.name() == var.name()) {
-            symbols.push(var);
-        }
-    }
-    // Without symbols every choice of extents is the same one.
-    let choices = if symbols.is_empty() { &EXTENTS[..1] } else { &EXTENTS[..] };
-    let takes_integers = program.params().iter().any(|param| matches!(param, Param::Scalar(_)));
-    let more: &[(u64, bool)] = if takes_integers { &SEEDS_OF_SCALARS } else { &[] };
-    let seeds = || SEEDS.iter().chain(more).copied();
-    let asserted = premises(if let Before::Func(func) = before { func } else { after });
-    let (mut has_run, mut why_not) = (false, None);
-    for (stream, extents) in (0..).zip(choices) {
-        let Some(extents) = extents_of(extents, &symbols, &asserted, stream) else { continue };
-        if stages.iter().any(|stage| is_too_large(stage.program, &extents)) {
-            let is_asserted = !asserted.is_empty();
-            why_not =
-                why_not.or_else(|| is_asserted.then(|| "extents for which the assertions hold are too large".into()));
-            continue;
-        }
-        for (seed, special_floats) in seeds().filter(|(_, special_floats)| !(reassociates && *special_floats)) {
-            let Ok(ran) = run(&stages, &Config { seed, symbols: extents.clone(), special_floats }) else { continue };
-            if let Some(found) = compare(&ran, special_floats, order) {
-                return Ok(found);
-            }
-            match ran.engines.first() {
-                Some(first) if first.status == Status::Skipped => {
-                    why_not.get_or_insert_with(|| first.detail.clone());
-                    break;
-                }
-                _ => has_run = true,
-            }
-        }
-    }
-    Err(why_not.filter(|_| !has_run))
-}
-
-/// The extents of a choice by name, or others for which the assertions hold, if they do not for these.
-fn extents_of(choice: &[i128], symbols: &[Var], asserted: &[Expr], stream: u64) -> Option<Vec<(String, i128)>> {
-    let of = |(place, var): (usize, &Var)| Some((var.name().to_owned(), *choice.get(place % choice.len().max(1))?));
-    let chosen: Vec<_> = symbols.iter().enumerate().filter_map(of).collect();
-    let bindings = sample_symbols(symbols, &chosen).ok()?;
-    if asserted.iter().all(|cond| cond.eval_index(&bindings) != Ok(0)) {
-        return Some(chosen);
-    }
-    let Sampled { bindings, unmet } = satisfying(symbols, &[], asserted, stream).ok()?;
-    let named = |var: &Var| (var.name().to_owned(), bindings[var]);
-    Some(if unmet.is_none() { symbols.iter().map(named).collect() } else { Vec::new() })
-}
-
-/// Whether a parameter has more than [`MAX_PARAM_BYTES`] bytes; an extent that is not known counts as 1. Inputs are made before the
-/// interpreter can refuse them.
-fn is_too_large(program: StageProgram<'_>, extents: &[(String, i128)]) -> bool {
-    let symbols = program.symbols();
-    let value = |var: &Var| Some((var.clone(), extents.iter().find(|(name, _)| name == var.name())?.1));
-    let bindings: Bindings = symbols.iter().filter_map(value).collect();
-    let bytes = |buffer: &Buffer| {
-        let mut extents = buffer.shape.iter().map(|extent| extent.eval_index(&bindings).unwrap_or(1));
-        extents.try_fold(i128::from(buffer.dtype.bytes()), i128::checked_mul)
-    };
-    program.params().iter().any(|param| match param {
-        Param::Buffer(buffer) => bytes(buffer).is_none_or(|bytes| bytes > i128::from(MAX_PARAM_BYTES)),
-        Param::Scalar(_) => false,
-    })
-}
-
-fn run(stages: &[Stage<'_>], config: &Config) -> Result<ChainOutcome, Diagnostic> {
-    let limits =
-        InterpConfig { threads: 1, fuel: Some(MAX_ITERATIONS), max_bytes: MAX_BYTES, ..InterpConfig::default() };
-    run_chain(stages, config, &Interpreter { config: limits, is_reference: true }, &[])
-}
-
-/// The difference between two runs, if there is one, with the options of `tilewright run` that give it the same inputs.
-fn compare(ran: &ChainOutcome, special_floats: bool, order: Order) -> Option<Counterexample> {
-    let [before, after] = ran.engines.as_slice() else { return None };
-    let text = match (before.status, after.status, &after.first) {
-        (Status::Reference, Status::Mismatch, Some(first)) => {
-            let element = format!("{}{:?}", first.tensor, first.index);
-            format!("`{element}` is {} before and {} after", first.expected, first.got)
-        }
-        (Status::Reference, Status::Trap, _) => trapped("after", after, "before"),
-        (Status::Trap, Status::Reference | Status::Agrees, _) => trapped("before", before, "after"),
-        _ => return None,
-    };
-    let is_trap = [before, after].iter().any(|outcome| outcome.status == Status::Trap);
-    let options = [
-        (order == Order::Any, ", small whole numbers"),
-        (special_floats, ", --special-floats"),
-        (ran.outputs_given, ", --outputs given"),
-        // Without this option, a program that reads its outputs first is run again with values in them.
-        (is_trap && !ran.outputs_given, ", --outputs undefined"),
-    ];
-    let options: String = options.iter().filter(|(is_needed, _)| *is_needed).map(|(_, option)| *option).collect();
-    let text = format!("both were run (seed {}{options}): {text}", ran.seed);
-    let (shape, assignments) = (ran.symbols.clone(), ran.scalars.clone());
-    Some(Counterexample { shape, assignments, text, ..Counterexample::default() })
-}
-
-fn trapped(which: &str, outcome: &EngineOutcome, other: &str) -> String {
-    format!("the program {which} traps ({}), the one {other} does not", outcome.detail)
 }

@@ -51,6 +51,15 @@ impl Way {
     }
 }
 
+/// A way that was tried and did not decide a pair of functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The way.
+    pub way: Way,
+    /// Why it did not, in one line.
+    pub why: String,
+}
+
 /// What became of the iterations of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopMap {

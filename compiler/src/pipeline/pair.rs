@@ -3,23 +3,24 @@
 
 mod symbols;
 mod vectors;
+mod ways;
 
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, Comparison, Diagnostic, Evidence, Expr, IndexMap,
-    PrimFunc, Severity, Var,
+    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc,
+    Severity, Var,
 };
 use tilewright_script::{Symbols, read_index_map};
-use tilewright_verify::{Judge, Premise, Report};
+use tilewright_verify::{Judge, Premise, Report, Verdict};
 
 pub use symbols::carried;
 use symbols::{rename_symbols, same_form};
 pub use vectors::vector_claim;
 
+use self::ways::{Judgement, Pair, with_definitions, with_values};
 use super::assume::{self, AssumeFault, Assumption};
-use super::executed::{self, Before, Order};
-use super::findings::{LoopMap, Validity, Way, loop_maps};
-use crate::{flow, lift, reorder};
+use super::executed::{self, Before, Order, Runs};
+use super::findings::{LoopMap, Tried, Validity, Way, loop_maps};
 
 /// A map that the user gave for a buffer with `--map`.
 #[derive(Clone, Debug)]
@@ -68,6 +69,8 @@ pub struct Judged {
     pub loops: Vec<LoopMap>,
     /// How the pair was proved or refuted; `None` if it was neither, or if the claims about buffers alone refute it.
     pub way: Option<Way>,
+    /// If it is neither proved nor refuted: each way, and why it did not decide the pair.
+    pub tried: Vec<Tried>,
     /// The calls that a proof is about.
     pub validity: Validity,
     /// Warnings about local buffers of the function after that have no counterpart, so that only results were compared. Places
@@ -128,17 +131,20 @@ pub fn validate_given(
     let Related { after, evidence, unpaired, is_whole } = relate(before, after, maps)?;
     assume::have_values(judge, before, assumed).map_err(PairFault::of_assumption)?;
     let (before, after) = (&assume::asserted(before, assumed), assume::asserted(&after, assumed));
-    let how = How { maps, is_whole, reassociate };
-    let params = evidence.clone();
-    let (evidence, mut reports) = proved(before, &after, evidence, judge, how);
-    let order = if reassociate { Order::Any } else { Order::Same };
-    let is_refuted = executed::refute_in(order, Before::Func(before), &after, Some(&params), &mut reports);
+    let scalar = vectors::without(before, &after, maps, judge);
+    let pair = Pair { before, after: &after, evidence: &evidence, is_whole, reassociate, scalar: scalar.as_ref() };
+    let Judgement { evidence: found, mut reports, mut tried } = pair.judged(judge);
+    let how = if reassociate { Order::Any } else { Order::Same };
+    let runs = executed::refute_in(how, Before::Func(before), &after, Some(&evidence), &mut reports);
     let is_proved = !reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved());
-    let way = if is_refuted { Some(Way::Run) } else { is_proved.then(|| Way::of(&evidence.comparison)) };
-    let loops = loop_maps(before, &after, &evidence.comparison);
+    let is_refuted = reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_)));
+    let way = if runs == Runs::Differ { Some(Way::Run) } else { is_proved.then(|| Way::of(&found.comparison)) };
+    tried.push(Tried { way: Way::Run, why: runs.to_string() });
+    tried.retain(|_| !is_proved && !is_refuted);
+    let loops = loop_maps(before, &after, &found.comparison);
     let mut premises = Premise::of_call(before);
     premises.extend(Premise::of_call(&after));
-    premises.extend(Premise::of_pass(&evidence));
+    premises.extend(Premise::of_pass(&found));
     premises.extend(Premise::of_reports(&reports));
     premises.extend(assume::premises(assumed));
     let warning = |error: Diagnostic| Diagnostic {
@@ -147,74 +153,15 @@ pub fn validate_given(
         ..error
     };
     let unpaired = unpaired.into_iter().map(warning).collect();
-    let claims = vectors::claims(evidence);
-    let (premises, validity) = (Premise::joined(&premises), Validity::of(before));
-    Ok(Judged { reports, premises, claims, loops, way, validity, unpaired })
-}
-
-/// What a comparison takes for granted.
-#[derive(Clone, Copy)]
-struct How<'a> {
-    maps: &'a [GivenMap],
-    /// Whether all buffers have counterparts.
-    is_whole: bool,
-    reassociate: bool,
-}
-
-/// The claims and reports of the first way that proves the pair: statement by statement, iteration by iteration, value by value, by what
-/// both compute, by the results alone. If none does, those of the way that leaves the least open. If buffers inside have no counterpart, only values
-/// and results can be compared.
-fn proved(
-    before: &PrimFunc,
-    after: &PrimFunc,
-    evidence: Evidence,
-    judge: &Judge,
-    how: How<'_>,
-) -> (Evidence, Vec<Report>) {
-    let How { is_whole, reassociate, .. } = how;
-    let open = |reports: &[Report]| reports.iter().filter(|report| !report.verdict.is_proved()).count();
-    let with = |comparison| Evidence { comparison, ..evidence.clone() };
-    let about_params = |comparison| of_params(before, Evidence { comparison, ..evidence.clone() });
-    let scalar = vectors::without(before, after, how.maps, judge);
-    let scalar = scalar.as_ref();
-    let has_vectors = scalar.is_some();
-    let ways: [&dyn Fn() -> Option<Evidence>; 8] = [
-        &|| is_whole.then(|| evidence.clone()),
-        &|| {
-            (is_whole && !has_vectors)
-                .then(|| reorder::find(before, after, &evidence).map(|claim| with(Comparison::Iterations(claim))))?
-        },
-        &|| if has_vectors { None } else { with_values(before, after, &evidence) },
-        &|| if has_vectors { None } else { with_definitions(before, after, &evidence, reassociate) },
-        &|| scalar?.iterations(),
-        &|| scalar?.values(),
-        &|| scalar?.definitions(reassociate),
-        &|| Some(about_params(Comparison::Results)),
-    ];
-    let mut best: Option<(Evidence, Vec<Report>)> = None;
-    for evidence in ways.iter().filter_map(|way| way()) {
-        // A failed comparison of values or results says less than one with a place.
-        let is_inside = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
-        if best.is_some() && matches!(evidence.comparison, Comparison::Results) && !is_constant(before) {
-            continue;
-        }
-        let reports = judge.check_pass(before, after, &evidence);
-        let left = open(&reports);
-        if left == 0 {
-            return (evidence, reports);
-        }
-        if best.as_ref().is_none_or(|(_, best)| is_inside && left < open(best)) {
-            best = Some((evidence, reports));
-        }
-    }
-    best.unwrap_or((evidence, Vec::new()))
+    let (premises, claims, validity) = (Premise::joined(&premises), vectors::claims(found), Validity::of(before));
+    Ok(Judged { reports, premises, claims, loops, way, tried, validity, unpaired })
 }
 
 /// Returns the function after, in terms of the symbolic extents of the function before, and the claim of where the values of both come
 /// from. `None` if they cannot be compared like that.
 pub fn value_claim(before: &PrimFunc, after: &PrimFunc) -> Option<(PrimFunc, Evidence)> {
     let Related { after, evidence, .. } = relate(before, after, &[]).ok()?;
-    let evidence = with_values(before, &after, &evidence)?;
+    let evidence = with_values(before, &after, &evidence).ok()?;
     Some((after, evidence))
 }
 
@@ -222,34 +169,8 @@ pub fn value_claim(before: &PrimFunc, after: &PrimFunc) -> Option<(PrimFunc, Evi
 /// one of them is not lifted, or no reason is found why their definitions are equal.
 pub fn definitions_claim(before: &PrimFunc, after: &PrimFunc, reassociate: bool) -> Option<(PrimFunc, Evidence)> {
     let Related { after, evidence, .. } = relate(before, after, &[]).ok()?;
-    let evidence = with_definitions(before, &after, &evidence, reassociate)?;
+    let evidence = with_definitions(before, &after, &evidence, reassociate).ok()?;
     Some((after, evidence))
-}
-
-/// The claims about parameters, and where the values come from.
-fn with_values(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Evidence> {
-    let evidence = of_params(before, Evidence { comparison: Comparison::default(), ..evidence.clone() });
-    let claim = flow::find(before, after, &evidence)?;
-    Some(Evidence { comparison: Comparison::Values(claim), ..evidence })
-}
-
-/// The claims about parameters, and what both functions compute.
-fn with_definitions(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, reassociate: bool) -> Option<Evidence> {
-    let evidence = of_params(before, Evidence { comparison: Comparison::default(), ..evidence.clone() });
-    let claim = lift::find(before, after, &evidence, reassociate).ok()?;
-    Some(Evidence { comparison: Comparison::Definitions(Box::new(claim)), ..evidence })
-}
-
-/// The claims about parameters alone.
-fn of_params(before: &PrimFunc, mut evidence: Evidence) -> Evidence {
-    let is_param = |buffer: &Buffer| before.buffer_map.iter().any(|(_, param)| param == buffer);
-    evidence.buffers.retain(|claim| is_param(&claim.before));
-    evidence
-}
-
-/// Whether all parameters have constant shapes.
-fn is_constant(func: &PrimFunc) -> bool {
-    func.buffer_map.iter().all(|(_, buffer)| buffer.const_shape().is_some())
 }
 
 /// Two functions and what is claimed of them.

@@ -20,8 +20,12 @@ use tilewright_ir::{Evidence, PrimFunc, Reordering};
 use tilewright_verify::reorder::program;
 
 /// How the iterations of `before` were put into the order of `after`, in so far as the accesses tell; the buffers correspond as
-/// `evidence` says. `None` if the programs are not of the kind that the judge takes, or their stores do not correspond.
-pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Reordering> {
-    let (before, after) = (program(before).ok()?, program(after).ok()?);
-    pairing::pair(&before.statements, &after.statements, evidence)
+/// `evidence` says.
+///
+/// # Errors
+/// Why not: the programs are not of the kind that the judge takes, or their stores do not correspond.
+pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<Reordering, String> {
+    let (before, after) = (program(before)?, program(after)?);
+    let paired = pairing::pair(&before.statements, &after.statements, evidence);
+    paired.ok_or_else(|| "a store after corresponds to no store before".into())
 }

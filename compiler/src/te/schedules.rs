@@ -47,15 +47,10 @@ impl<'a> Interp<'a> {
                 let (tensor, axis, place) = (args.need("tensor")?, args.need("axis")?, args.take("factor_axis")?);
                 let span = args.span;
                 args.finish()?;
-                if let Some((place, at)) = place
-                    && to_int(&place, at)? != 0
-                {
-                    let message = "the factored loop is the first axis: factor_axis is 0";
-                    return Err(Diagnostic::error("rfactor", Some(at), message));
-                }
+                let factor_axis = place.map_or(Ok(0), |(place, at)| to_int(&place, at))?;
                 let source = tensor_of(&tensor)?;
                 let run = self.loop_of(StageRef { schedule, tensor: source }, &axis)?;
-                let parts = self.te.schedule(schedule).at(span)?.rfactor(source, run).at(span)?;
+                let parts = self.te.schedule(schedule).at(span)?.rfactor_at(source, run, factor_axis).at(span)?;
                 self.named.insert(parts.index);
                 Ok(Value::Tensor(parts))
             }

@@ -58,10 +58,14 @@ impl Judge {
             .iter()
             .map(|goal| Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, goal)))
             .collect();
-        reports.push(Self::report(Obligation::Simulation, "both programs accept the same calls", || {
-            match differ((before, after), evidence, claim) {
+        match (program(before), program(after)) {
+            (Ok(first), Ok(second)) => reports.extend(self.check_accepted((before, &first), (after, &second))),
+            (Err(reason), _) | (_, Err(reason)) => return stuck("the programs", reason),
+        }
+        reports.push(Self::report(Obligation::Simulation, "the program after asks no more of its caller", || {
+            match asks_more(evidence, claim) {
                 Some(reason) => unsupported(reason),
-                None => (inspected(), Method::Inspection("assertions, traps, and parameters that are read first")),
+                None => (inspected(), Method::Inspection("traps, and parameters that are read first")),
             }
         }));
         reports.extend(self.check_lifted(Side::Before, before, &claim.before));
@@ -162,17 +166,9 @@ fn may_trap(definition: &Definition, matching: &Matching) -> Option<String> {
     Some(format!("`{partial}` may trap, and is not compared by itself"))
 }
 
-/// What one of the programs asks of its caller, and the other does not: a condition, a value that does not trap, or a value in a
-/// parameter that it reads first.
-fn differ((before, after): (&PrimFunc, &PrimFunc), evidence: &Evidence, claim: &Lifting) -> Option<String> {
-    let (first, second) = match (program(before), program(after)) {
-        (Ok(first), Ok(second)) => (first.asserted, second.asserted),
-        (Err(reason), _) | (_, Err(reason)) => return Some(reason),
-    };
-    let are_among = |some: &[Expr], all: &[Expr]| some.iter().all(|cond| all.contains(cond));
-    if !are_among(&first, &second) || !are_among(&second, &first) {
-        return Some("the programs assert different things".into());
-    }
+/// What the program after asks of its caller beside its assertions, and the one before does not: a value that does not trap, or a
+/// value in a parameter that it reads first.
+fn asks_more(evidence: &Evidence, claim: &Lifting) -> Option<String> {
     if let Some(reason) = may_trap(&claim.after.definition, &claim.matching) {
         return Some(reason);
     }

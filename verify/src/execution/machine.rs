@@ -85,6 +85,52 @@ fn room(buffer: &Buffer) -> Result<i128, String> {
     Ok(end + 1)
 }
 
+/// Checks that the runs of two functions can end within [`MOST_STEPS`], as far as constant loops tell: to find out by running takes
+/// as long as a proof.
+pub(super) fn may_end(before: &PrimFunc, after: &PrimFunc) -> Result<(), String> {
+    let least = least_steps(&before.body).saturating_add(least_steps(&after.body));
+    if least > MOST_STEPS {
+        Err(format!("the programs run {least} steps or more, and at most {MOST_STEPS} are run"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Steps that a statement takes in any case.
+fn least_steps(stmt: &Stmt) -> u64 {
+    let evaluated = |exprs: &[&Expr]| {
+        let mut count = 0;
+        exprs.iter().for_each(|expr| evaluated_in_any_case(expr, &mut count));
+        count
+    };
+    let inside = match &stmt.kind {
+        StmtKind::For(inner) => {
+            let extent = inner.extent.as_const_int().and_then(|extent| u64::try_from(extent).ok()).unwrap_or(0);
+            extent.saturating_mul(least_steps(&inner.body))
+        }
+        StmtKind::Store { indices, value, .. } => evaluated(&indices.iter().chain([value]).collect::<Vec<_>>()),
+        StmtKind::Let { body, .. }
+        | StmtKind::Allocate { body, .. }
+        | StmtKind::DeclBuffer { body, .. }
+        | StmtKind::Attr { body, .. } => least_steps(body),
+        StmtKind::Seq(stmts) => stmts.iter().map(least_steps).fold(0, u64::saturating_add),
+        StmtKind::If { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => 0,
+    };
+    inside.saturating_add(1)
+}
+
+/// Adds the parts of an expression that are evaluated in any case, as long as a run may have so many steps.
+fn evaluated_in_any_case(expr: &Expr, count: &mut u64) {
+    *count += 1;
+    if *count > MOST_STEPS {
+        return;
+    }
+    match expr {
+        Expr::IfThenElse(cond, ..) => evaluated_in_any_case(cond, count),
+        _ => expr.children().for_each(|child| evaluated_in_any_case(child, count)),
+    }
+}
+
 impl<'t> Machine<'t> {
     pub(super) fn new(terms: &'t mut Terms) -> Self {
         Self {

@@ -96,6 +96,7 @@ impl Param<'_> {
 /// Runs both programs and compares what they leave.
 fn compared(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<Decision, String> {
     let params = params(before, after, evidence)?;
+    machine::may_end(before, after)?;
     let written = params.iter().zip(0u32..).filter(|(param, _)| writes(before, param.before));
     let mut terms = Terms::default();
     terms.unsure = written.map(|(_, number)| number).collect();

@@ -86,6 +86,8 @@ impl Judge {
             .iter()
             .map(|goal| Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, goal)))
             .collect();
+        let [old, new] = [&flowing.before, &flowing.after].map(|half| &half.observed.program);
+        reports.extend(self.check_accepted((before, old), (after, new)));
         reports.extend(self.in_parallel(|| flowing.decide(&relation)));
         reports.extend(self.check_program_on(Side::Before, before));
         reports

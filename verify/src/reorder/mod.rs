@@ -18,6 +18,7 @@
 //! program leaves its buffers, and iterations that run at once do not race; these are obligations of both programs. What
 //! touches the same element is asked of the indices before, since buffers that moved did so by an injective map.
 
+mod accepted;
 pub(crate) mod order;
 mod statement;
 
@@ -90,15 +91,16 @@ impl Judge {
             (Ok(first), Ok(second)) => (first, second),
             (Err(reason), _) | (_, Err(reason)) => return stuck(reason),
         };
-        if let Some(reason) = misfit(&first, &second) {
-            return stuck(reason);
+        // A loop that allocates has new memory in each iteration; what was written in another one is lost.
+        if second.allocated.iter().any(|(_, loops)| *loops > 0) {
+            return stuck("the program after allocates memory inside a loop".into());
         }
         let whole = match Reordered::new(self, (&first, &second), evidence, claim, base) {
             Ok(whole) => whole,
             Err(reason) => return stuck(reason),
         };
         let relation = Relation::new(evidence);
-        let mut reports = Vec::new();
+        let mut reports: Vec<Report> = self.check_accepted((before, &first), (after, &second)).into_iter().collect();
         for goal in parameters(before, after, &relation) {
             reports
                 .push(Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, &goal)));
@@ -107,18 +109,6 @@ impl Judge {
         reports.extend(inherited::given(&[Obligation::Bounds], self.check_program_on(Side::Before, before)));
         reports
     }
-}
-
-/// Why the theorem does not speak of two programs.
-fn misfit(before: &Program, after: &Program) -> Option<String> {
-    // A call either meets all assertions or traps; their order does not matter.
-    let are_among = |some: &[Expr], all: &[Expr]| some.iter().all(|cond| all.contains(cond));
-    if !are_among(&before.asserted, &after.asserted) || !are_among(&after.asserted, &before.asserted) {
-        return Some("the programs assert different things".into());
-    }
-    // A loop that allocates has new memory in each iteration; what was written in another one is lost.
-    let is_in_loop = after.allocated.iter().any(|(_, loops)| *loops > 0);
-    is_in_loop.then(|| "the program after allocates memory inside a loop".into())
 }
 
 /// The stores after with their claims, if these fit the programs. A store with several origins stands here once for each, under

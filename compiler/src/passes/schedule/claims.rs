@@ -32,7 +32,7 @@ impl Claim {
             }
             Self::Values(origins) => values(origins),
         };
-        let searched = || flow::find(before, after, evidence).map(Comparison::Values);
+        let searched = || flow::find(before, after, evidence).ok().map(Comparison::Values);
         stated.or_else(searched).unwrap_or_default()
     }
 }

@@ -9,8 +9,9 @@ use tilewright_verify::Judge;
 use tilewright_verify::scalarize::{has_vectors, scalar_parameters, scalarize};
 
 use super::symbols::rename_symbols;
-use super::{GivenMap, Related, relate, with_definitions, with_values};
-use crate::reorder;
+use super::ways::Pair;
+use super::{GivenMap, Related, relate};
+use crate::pipeline::findings::Way;
 
 /// Both functions with parameters of elements, if a parameter has other lanes in one of them, and with the maps that follow from that.
 pub(super) fn as_elements(
@@ -90,27 +91,15 @@ pub(super) fn without(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap], ju
 }
 
 impl Scalar {
-    /// The claim that the iterations were put into another order.
-    pub(super) fn iterations(&self) -> Option<Evidence> {
-        let claim = self.is_whole.then(|| reorder::find(&self.before, &self.after, &self.evidence))??;
-        Some(self.claim(Evidence { comparison: Comparison::Iterations(claim), ..self.evidence.clone() }))
-    }
-
-    /// The claim of where the values come from.
-    pub(super) fn values(&self) -> Option<Evidence> {
-        Some(self.claim(with_values(&self.before, &self.after, &self.evidence)?))
-    }
-
-    /// The claim of what both compute.
-    pub(super) fn definitions(&self, reassociate: bool) -> Option<Evidence> {
-        Some(self.claim(with_definitions(&self.before, &self.after, &self.evidence, reassociate)?))
-    }
-
-    fn claim(&self, evidence: Evidence) -> Evidence {
+    /// The claim of a way about the functions without vectors.
+    pub(super) fn claim(&self, way: Way, reassociate: bool) -> Result<Evidence, String> {
+        let Self { before, after, buffered, evidence, is_whole } = self;
+        let pair = Pair { before, after, evidence, is_whole: *is_whole, reassociate, scalar: None };
+        let evidence = pair.claim(way, false)?;
         let pass = evidence.pass.clone();
-        let (before, after, buffered) = (self.before.clone(), self.after.clone(), self.buffered.clone());
+        let (before, after, buffered) = (before.clone(), after.clone(), buffered.clone());
         let claim = Scalarization { before, after, buffered, evidence };
-        Evidence { pass, comparison: Comparison::Scalarized(Box::new(claim)), ..Evidence::default() }
+        Ok(Evidence { pass, comparison: Comparison::Scalarized(Box::new(claim)), ..Evidence::default() })
     }
 }
 
@@ -119,7 +108,7 @@ impl Scalar {
 pub fn vector_claim(before: &PrimFunc, after: &PrimFunc, judge: &Judge) -> Option<(PrimFunc, PrimFunc, Evidence)> {
     let (before, after, maps) = as_elements(before, after, &[]);
     let Related { after, .. } = relate(&before, &after, &maps).ok()?;
-    let claim = without(&before, &after, &maps, judge)?.values()?;
+    let claim = without(&before, &after, &maps, judge)?.claim(Way::Values, false).ok()?;
     Some((before, after, claim))
 }
 

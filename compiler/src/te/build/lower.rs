@@ -27,6 +27,7 @@ use super::inline::{effective_body, written_body};
 use super::nest::{Nest, Site};
 use super::schedule::ScheduleData;
 use super::stage::{Attached, StageData, Work};
+use super::unroll;
 use super::{Built, Tensor, TensorData, TensorKind};
 
 /// A schedule, lowered.
@@ -42,6 +43,8 @@ pub struct Lowered {
     pub evidence: LoweringEvidence,
     /// Warnings about the input.
     pub warnings: Vec<Diagnostic>,
+    /// Remarks about the program, such as loops that are not unrolled.
+    pub notes: Vec<Diagnostic>,
 }
 
 /// The input of the lowering.
@@ -99,10 +102,12 @@ pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     let written = written.map_err(one)?;
     let steps = lowering.steps().map_err(one)?;
     let (mut func, evidence) = lowering.finish(&definition);
-    func.attrs.schedule = steps;
+    let (unrolled, notes) = unroll::steps(&func, &steps);
+    func.attrs.schedule = [steps, unrolled].concat();
     check_symbols(&func).map_err(one)?;
     tilewright_ir::validate(&func)?;
-    Ok(Lowered { definition, written, func, evidence, warnings: request.schedule.warnings.clone() })
+    let warnings = request.schedule.warnings.clone();
+    Ok(Lowered { definition, written, func, evidence, warnings, notes })
 }
 
 /// Returns the definition: the parameters, and every computed tensor of the schedule. Caches only copy, so they are left

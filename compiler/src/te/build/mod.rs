@@ -55,6 +55,7 @@ mod primitives;
 mod rfactor;
 mod schedule;
 mod stage;
+mod unroll;
 
 #[cfg(test)]
 mod tests;

@@ -228,7 +228,8 @@ impl<'s> Stage<'s> {
         self.set_kind(run, ForKind::Vectorized)
     }
 
-    /// Requests that a loop is unrolled.
+    /// Requests that a loop is unrolled: [`Schedule::lower`] records it as a step of the schedule, which the pass `unroll` applies, if
+    /// there are at most 64 copies of the body. Otherwise it stays a loop of this kind, and a warning says why.
     ///
     /// # Errors
     /// `symbolic-extent` if the extent is no constant, `loop-kind` if the loop has a kind already.

@@ -47,6 +47,15 @@ impl Schedule<'_> {
     /// `rfactor` if the tensor is not computed by its stage as a reduction, if it was factored before, if the loop is not reduced, or if
     /// other primitives than splits, fusions and orders of reduced loops were applied; `no-stage`, `not-a-loop`, `foreign-tensor`.
     pub fn rfactor(&mut self, tensor: Tensor, axis: Loop) -> Result<Tensor, Diagnostic> {
+        self.rfactor_at(tensor, axis, 0)
+    }
+
+    /// [`Schedule::rfactor`] with the loop as another axis of the first stage. A negative position counts from the end: -1 is the last
+    /// axis.
+    ///
+    /// # Errors
+    /// `rfactor` if there is no such axis, and those of [`Schedule::rfactor`].
+    pub fn rfactor_at(&mut self, tensor: Tensor, axis: Loop, factor_axis: i64) -> Result<Tensor, Diagnostic> {
         let position = self.position(tensor)?;
         let leaf = self.stage(tensor)?.position(axis)?;
         let stage = &self.data().stages[position];
@@ -61,6 +70,7 @@ impl Schedule<'_> {
             return Err(refused(&name, "it is no plain reduction"));
         };
         let (op, axes) = (*op, axes.clone());
+        let at = place_of(factor_axis, axes.len())?;
         let reduced_vars: Vec<Var> = reduced.iter().map(|axis| axis.var.clone()).collect();
         let site = Nest::new(stage)?.reduction(&reduced_vars);
         let axis_of =
@@ -73,11 +83,11 @@ impl Schedule<'_> {
         // The first stage has axes of its own.
         let fresh =
             |axis: &Axis| Axis { var: Var::new(axis.var.name(), axis.var.dtype()), extent: axis.extent.clone() };
-        let mine: Vec<Axis> = std::iter::once(part.clone()).chain(axes.iter().map(fresh)).collect();
+        let mut mine: Vec<Axis> = axes.iter().map(fresh).collect();
         let values = site.axes.iter().zip(&reduced_vars).map(|(value, var)| cast(value.clone(), var.dtype()));
-        let there = mine[1..].iter().map(|axis| Expr::from(&axis.var)).chain(values);
-        let at = Substitution::new(axes.iter().map(|axis| &axis.var).chain(&reduced_vars), there);
-        let value = at.apply(source);
+        let there = mine.iter().map(|axis| Expr::from(&axis.var)).chain(values);
+        let value = Substitution::new(axes.iter().map(|axis| &axis.var).chain(&reduced_vars), there).apply(source);
+        mine.insert(at, part.clone());
         let value = match &site.guard {
             Some(guard) => {
                 let identity = op.identity_expr(value.dtype().scalar);
@@ -90,7 +100,8 @@ impl Schedule<'_> {
         let (dtype, place) = (self.te.tensors[tensor.index].buffer.dtype, self.te.place);
         let buffer = ir::Buffer::compact(format!("{name}_rf"), dtype, shape).with(|info| info.span = place);
         let again = fresh(&part);
-        let index: Vec<Expr> = [&again].into_iter().chain(&axes).map(|axis| Expr::from(&axis.var)).collect();
+        let mut index: Vec<Expr> = axes.iter().map(|axis| Expr::from(&axis.var)).collect();
+        index.insert(at, Expr::from(&again.var));
         let whole = StageBody::reduce(op, vec![again.clone()], Expr::load(&buffer, index));
         let parts = self.te.add_tensor(buffer, TensorKind::Computed { axes: mine.clone(), body });
         let mut first = StageData::new(parts.index, Work::Compute(parts.index), &mine, &rest);
@@ -104,6 +115,17 @@ impl Schedule<'_> {
         data.factored.push(Factored { tensor: tensor.index, parts: parts.index, body: whole });
         Ok(parts)
     }
+}
+
+/// The position of the factored loop among the axes of the first stage, of which there is one more than the tensor has.
+fn place_of(factor_axis: i64, rank: usize) -> Built<usize> {
+    let most = i64::try_from(rank).unwrap_or(i64::MAX);
+    let at = if factor_axis < 0 { factor_axis.saturating_add(most).saturating_add(1) } else { factor_axis };
+    usize::try_from(at).ok().filter(|at| *at <= rank).ok_or_else(|| {
+        let message = format!("there is no axis {factor_axis}: the first stage has {} axes", rank + 1);
+        Diagnostic::error("rfactor", None, message)
+            .with_help(format!("factor_axis is {} to {most}; negative numbers count from the end", -most - 1))
+    })
 }
 
 fn refused(name: &str, why: &str) -> Diagnostic {
