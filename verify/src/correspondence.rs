@@ -114,8 +114,6 @@ pub enum Value {
     /// A conditional before whose condition is decided, and how it comes out: the value that is taken, and all of the value
     /// after.
     Decided(bool, Box<Value>),
-    /// The same with a conditional after: all of the value before, and the value that is taken.
-    DecidedAfter(bool, Box<Value>),
     /// None is known.
     Unknown,
 }

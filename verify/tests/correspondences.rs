@@ -159,8 +159,6 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Turned(boxed()),
         Value::Decided(true, boxed()),
         Value::Decided(false, boxed()),
-        Value::DecidedAfter(true, boxed()),
-        Value::DecidedAfter(false, boxed()),
         Value::Unknown,
     ];
     match value {
@@ -190,11 +188,6 @@ fn values(value: &Value) -> Vec<Value> {
             found.push((**inner).clone());
             found.push(Value::Decided(!holds, inner.clone()));
             found.extend(values(inner).into_iter().map(|inner| Value::Decided(*holds, Box::new(inner))));
-        }
-        Value::DecidedAfter(holds, inner) => {
-            found.push((**inner).clone());
-            found.push(Value::DecidedAfter(!holds, inner.clone()));
-            found.extend(values(inner).into_iter().map(|inner| Value::DecidedAfter(*holds, Box::new(inner))));
         }
         Value::Unknown => {}
     }
@@ -509,9 +502,8 @@ fn a_decision_that_is_wrong_is_not_believed() {
     let judge = judge();
     let (func, _) = proved_along(&judge, "A B C", "for i in range(24):\n    B[i] = T.if_then_else(i < 24, A[i], C[i])");
     let load = || Box::new(Value::Load(Vec::new()));
-    let wrong = [true, false].map(|holds| [Value::Decided(holds, load()), Value::DecidedAfter(holds, load())]);
-    for value in wrong.into_iter().flatten() {
-        let store = Pair::Store { index: Vec::new(), value };
+    for holds in [true, false] {
+        let store = Pair::Store { index: Vec::new(), value: Value::Decided(holds, load()) };
         let body = vec![Row::Pair(store)];
         is_open(&judge, &func, vec![Row::Pair(Pair::Loop { min: Vec::new(), extent: Vec::new(), body })]);
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Bindings, Buffer, BufferClaim, Evidence, Expr, Instance, Origin, Sources, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, BufferClaim, Evidence, Expr, Instance, Origin, Sources, Var};
 use tilewright_verify::flow::Observed;
 use tilewright_verify::reorder::{Statement, domain};
 
@@ -50,6 +50,18 @@ pub(super) fn named(loops: &[Loop], vars: &[Var], names: &Substitution) -> Vec<L
     let named =
         |(l, var): (&Loop, &Var)| Loop { var: var.clone(), min: names.apply(&l.min), extent: names.apply(&l.extent) };
     loops.iter().zip(vars).map(named).collect()
+}
+
+/// The operands of a difference, which may be a sum with the other sign: `a - b` or `a + (0 - b)`.
+fn subtraction(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    match expr {
+        Expr::Binary(BinaryOp::Sub, a, b) => Some((a, b)),
+        Expr::Binary(BinaryOp::Add, a, negated) => match &**negated {
+            Expr::Binary(BinaryOp::Sub, zero, b) if zero.as_const_int() == Some(0) => Some((a, b)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// For each store, a buffer whose elements stand for the values of its instances.
@@ -222,7 +234,12 @@ impl Search<'_> {
                 }
             }
             _ if is_index(old) && is_index(new) => found.equations.push((old.clone(), new.clone())),
-            (Expr::Binary(op, ..), Expr::Binary(other, ..)) if op != other => {}
+            (Expr::Binary(op, ..), Expr::Binary(other, ..)) if op != other => {
+                if let (Some((a, b)), Some((c, d))) = (subtraction(old), subtraction(new)) {
+                    self.walk(a, c, depth, found);
+                    self.walk(b, d, depth, found);
+                }
+            }
             _ if std::mem::discriminant(old) == std::mem::discriminant(new) => {
                 for (old, new) in old.children().zip(new.children()) {
                     self.walk(old, new, depth, found);

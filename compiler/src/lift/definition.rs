@@ -14,7 +14,8 @@
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    Axis, Buffer, Definition, Expr, Instance, Kept, PrimFunc, ReduceOp, Sources, Stage, StageBody, UnaryOp, Var,
+    Axis, BinaryOp, Buffer, Definition, Expr, Instance, Kept, PrimFunc, ReduceOp, Sources, Stage, StageBody, UnaryOp,
+    Var,
 };
 use tilewright_verify::flow::Observed;
 use tilewright_verify::path::Step;
@@ -46,6 +47,19 @@ pub(super) fn lift(
     let params = func.buffer_map.iter().map(|(_, buffer)| buffer);
     let params = params.chain(kept.iter().map(|kept| &kept.tensor)).cloned().collect();
     Ok((Definition { name: func.name.clone(), params, stages }, kept))
+}
+
+/// What a value combines with what was read, and how. An integer that is subtracted is added with the other sign.
+fn combined(value: &Expr, read: &Expr) -> Option<(ReduceOp, Expr)> {
+    let Expr::Binary(op, a, b) = value else { return None };
+    let ty = value.dtype().scalar;
+    if *op == BinaryOp::Sub && **a == *read && ty.is_integer() {
+        return Some((ReduceOp::Sum, Expr::Int { value: 0, ty } - Expr::clone(b)));
+    }
+    let all = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min];
+    let op = all.into_iter().find(|other| other.combine() == *op)?;
+    let source = if **a == *read { b } else { a };
+    (**a == *read || **b == *read).then(|| (op, Expr::clone(source)))
 }
 
 /// New axes for a tensor.
@@ -199,13 +213,7 @@ impl Lifter<'_> {
         };
         let read = &self.observed.reads(store)[so_far];
         let no = || format!("`{}` is a recurrence, and no reduction", store.subject);
-        let Expr::Binary(op, a, b) = &store.value else { return Err(no()) };
-        let op = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min]
-            .into_iter()
-            .find(|other| other.combine() == *op);
-        let source = if **a == *read { Expr::clone(b) } else { Expr::clone(a) };
-        let is_read = **a == *read || **b == *read;
-        let op = op.filter(|_| is_read).ok_or_else(no)?;
+        let (op, source) = combined(&store.value, read).ok_or_else(no)?;
         let vars = store.loops();
         let differs = |at: &usize| {
             let own = self.sources[place][so_far].iter().filter(|piece| piece.store == Some(place));

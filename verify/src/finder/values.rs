@@ -71,10 +71,6 @@ impl Finder<'_> {
             // A condition that was decided always holds, or never.
             (Expr::IfThenElse(_, a, _) | Expr::Select(_, a, _), _) => self.decided(old, same_shape(a, new), new),
             _ if is_integer => self.whole(old, new),
-            (_, Expr::IfThenElse(_, x, y)) => {
-                let holds = same_shape(old, x) || !same_shape(old, y);
-                Value::DecidedAfter(holds, Box::new(self.values(old, if holds { x } else { y })))
-            }
             _ => self.unknown(),
         }
     }

@@ -1,14 +1,16 @@
 //! The value of an instance, with each value that it reads replaced by the name of the instance that wrote it.
 
-use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Buffer, Expr, Instance, Origin, sabotage};
+use std::convert::Infallible;
+
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{Buffer, Expr, Instance, Origin, UnaryOp, sabotage};
 
 use super::{Flowing, Half, pieces};
 use crate::claims::Relation;
 use crate::finder;
 use crate::judge::{Decision, Side, all_of, unsupported};
 use crate::lockstep::{GoalKind, Lockstep};
-use crate::pass::{decide_goal, holds};
+use crate::pass::{decide_goal, fit, holds};
 use crate::path::{Path, Step};
 use crate::reorder::{Statement, is_partial, values};
 
@@ -75,6 +77,14 @@ impl Flowing<'_> {
             if never.0.is_proved() {
                 return never;
             }
+            let mut taken = Taken { whole: self, path: &path, decided: Vec::new() };
+            let Ok(new) = taken.expr(new);
+            if !taken.decided.is_empty() {
+                let along = finder::values(old, &new, path.clone(), relation);
+                let goals = Lockstep::compare([old, &new], path.clone(), relation, &along);
+                let goals = goals.iter().map(|goal| decide_goal(self.judge, self.evidence, self.base, goal));
+                return all_of(taken.decided.into_iter().chain(goals));
+            }
         }
         all_of(goals.iter().map(|goal| decide_goal(self.judge, self.evidence, self.base, goal)))
     }
@@ -82,6 +92,35 @@ impl Flowing<'_> {
     /// Nothing gets to the end of a way.
     fn never(&self, path: &Path) -> Decision {
         holds(self.judge, path, &Expr::bool(false))
+    }
+}
+
+/// Takes the sides of conditionals that are chosen wherever a way leads. Their conditions have values, and read nothing.
+struct Taken<'a> {
+    whole: &'a Flowing<'a>,
+    path: &'a Path,
+    /// That they are chosen.
+    decided: Vec<Decision>,
+}
+
+impl Rewrite for Taken<'_> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        let Expr::IfThenElse(cond, a, b) = expr else { return self.expr_children(expr) };
+        if cond.reads_memory() || !cond.dtype().is_scalar() {
+            return self.expr_children(expr);
+        }
+        let not = Expr::unary(UnaryOp::Not, Expr::clone(cond));
+        for (goal, side) in [(Expr::clone(cond), a), (not, b)] {
+            let fits = fit(self.path, std::slice::from_ref(&goal), self.whole.base);
+            let chosen = all_of([fits, holds(self.whole.judge, self.path, &goal)]);
+            if chosen.0.is_proved() {
+                self.decided.push(chosen);
+                return self.expr(side);
+            }
+        }
+        self.expr_children(expr)
     }
 }
 

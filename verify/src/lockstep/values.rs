@@ -94,18 +94,6 @@ impl Lockstep<'_> {
                     this.values(if *holds { a } else { b }, new, along);
                 });
             }
-            (Value::DecidedAfter(holds, along), ..) if let Some([c, a, b]) = choice(new) => {
-                let (taken, other) = if *holds { (a, b) } else { (b, a) };
-                if matches!(new, Expr::Select(..)) {
-                    self.have_values(std::slice::from_ref(other));
-                }
-                self.as_guess(|this| {
-                    // The program before does not ask, and reads nothing for it.
-                    this.in_old_memory(&[], std::slice::from_ref(c), &[]);
-                    this.comes_out(c, *holds, true);
-                    this.values(old, taken, along);
-                });
-            }
             (Value::Parts(parts), ..) if same_operation(old, new) && parts.len() == old.children().len() => {
                 // Other operands may come to the same value.
                 self.as_guess(|this| {
