@@ -16,13 +16,14 @@ use crate::judge::Report;
 use crate::lockstep::{Goal, GoalKind};
 use crate::method::Method;
 use crate::obligation::Obligation;
+use crate::reason::Reason;
 use crate::verdict::Verdict;
 
 /// Whether each access of the program after is the image of an access before, if these goals hold: no padding is filled, no lane
-/// is written that had no value, and no choice evaluates a side that was not chosen. Other comparisons than these two speak of values,
+/// is written that had no value, and nothing is read that was not: by a condition that is asked earlier, or by a choice that evaluates both sides. Other comparisons than these two speak of values,
 /// which other accesses may give.
 pub(crate) fn is_each_access_paired(after: &PrimFunc, evidence: &Evidence, goals: &[Goal]) -> bool {
-    let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_));
+    let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Early);
     let is_of_accesses = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
     is_of_accesses && evidence.fills.is_empty() && !goals.iter().any(is_more) && !has_eager_loads(after)
 }
@@ -40,15 +41,21 @@ fn has_eager_loads(func: &PrimFunc) -> bool {
     found
 }
 
-/// The reports about the program after alone. Those of `obligations` that are open hold if they hold of the program before.
+/// The reports about the program after alone. Those of `obligations` that are open hold if they hold of the program before; those that
+/// do not hold are no difference between the two.
 pub(crate) fn given(obligations: &[Obligation], mut reports: Vec<Report>) -> Vec<Report> {
-    let is_open = |report: &Report| match &report.verdict {
-        Verdict::Unknown(reason) => !reason.is_internal(),
-        Verdict::Proved(_) | Verdict::Refuted(_) | Verdict::Vacuous(_) | Verdict::Skipped(_) => false,
-    };
-    for report in reports.iter_mut().filter(|report| obligations.contains(&report.obligation) && is_open(report)) {
-        (report.verdict, report.method) = (inspected(), Method::Before);
-        report.proof.clear();
+    for report in reports.iter_mut().filter(|report| obligations.contains(&report.obligation)) {
+        match &report.verdict {
+            Verdict::Unknown(reason) if !reason.is_internal() => {
+                (report.verdict, report.method) = (inspected(), Method::Before);
+                report.proof.clear();
+            }
+            Verdict::Refuted(found) => {
+                let text = format!("it does not hold of the program before, either: {found}");
+                report.verdict = Verdict::Unknown(Reason::undecided(text));
+            }
+            Verdict::Unknown(_) | Verdict::Proved(_) | Verdict::Vacuous(_) | Verdict::Skipped(_) => {}
+        }
     }
     reports
 }

@@ -288,6 +288,9 @@ impl<'a> Lockstep<'a> {
         if let Some(expr) = exprs.iter().find(|expr| !has_value(expr, self.relation, self.before)) {
             self.stuck(format!("`{expr}` is evaluated after where it is not before, and may have no value there"));
         }
+        if exprs.iter().any(Expr::reads_memory) {
+            self.goal(Obligation::Simulation, GoalKind::Early);
+        }
     }
 
     fn all_renamed(&self, exprs: &[Expr]) -> Vec<Expr> {

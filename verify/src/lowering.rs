@@ -293,6 +293,7 @@ impl<'a> Lowering<'a> {
             GoalKind::Holds(cond) => holds(self.judge, &goal.path, cond),
             GoalKind::Fits(exprs) => fit(&goal.path, exprs, &self.base),
             GoalKind::Stuck(reason) => unknown(reason.clone()),
+            GoalKind::Early => (inspected(), Method::SameText),
             GoalKind::Stored(..) | GoalKind::Missing | GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Ordered => {
                 unknown("no single value")
             }

@@ -403,6 +403,7 @@ pub(crate) fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, g
         GoalKind::Missing => missing(judge, &goal.path),
         GoalKind::Unread(unread) => unread.decide(judge),
         GoalKind::Alone(gathered) => lanes::alone(judge, &goal.path, gathered),
+        GoalKind::Early => (inspected(), Method::SameText),
         GoalKind::Ordered => unsupported("a loop over vectors became a loop in order"),
     };
     guessed_if(goal.is_guess, decision)

@@ -10,8 +10,8 @@
 use std::fmt;
 
 use tilewright_ir::{
-    BinaryOp, Comparison, Definition, Evidence, Expr, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS, PrimFunc, StageBody,
-    StoreClaim, StoreRole, Var,
+    BinaryOp, Buffer, Comparison, Definition, Evidence, Expr, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS, PrimFunc,
+    StageBody, StoreClaim, StoreRole, Var,
 };
 
 use crate::definitions;
@@ -33,11 +33,14 @@ pub enum Premise {
         /// The value, as it is printed.
         value: String,
     },
+    /// The caller passes these buffers with more elements than the program before takes: the rest is padding.
+    Padded(Vec<String>),
     /// The user assumes this of the integers of the call.
     Assumed(String),
     /// The program before keeps to these obligations, which nobody has shown: the program after does if the one before does.
     Before(Vec<String>),
-    /// The sums (or products) of floats in these tensors may be taken in another order than the definition lists them.
+    /// The floats of these tensors may be combined in another order than the definition lists them, and with or without a neutral
+    /// value (0 in a sum).
     ReductionOrder(Vec<String>),
 }
 
@@ -88,6 +91,15 @@ impl Premise {
         by_host.chain(Self::of_definitions(evidence)).collect()
     }
 
+    /// The premise that the parameters of the program after have the padding that is claimed of them.
+    pub fn of_padding(before: &PrimFunc, evidence: &Evidence) -> Option<Self> {
+        let is_param = |buffer: &Buffer| before.buffer_map.iter().any(|(_, param)| param == buffer);
+        let padded = evidence.buffers.iter().filter(|claim| is_param(&claim.before) && !claim.padded_axes.is_empty());
+        let names: Vec<String> =
+            padded.map(|claim| format!("{} (axes {:?})", claim.after, claim.padded_axes)).collect();
+        (!names.is_empty()).then_some(Self::Padded(names))
+    }
+
     /// The premises that a comparison of definitions adds: the order of reductions, and the sizes of tensors that are not in the
     /// programs.
     fn of_definitions(evidence: &Evidence) -> Vec<Self> {
@@ -134,6 +146,7 @@ impl Premise {
         match (self, other) {
             (Self::Extents(own), Self::Extents(more))
             | (Self::Sizes(own), Self::Sizes(more))
+            | (Self::Padded(own), Self::Padded(more))
             | (Self::Before(own), Self::Before(more))
             | (Self::ReductionOrder(own), Self::ReductionOrder(more)) => {
                 let new: Vec<String> = more.iter().filter(|name| !own.contains(name)).cloned().collect();
@@ -152,8 +165,11 @@ impl fmt::Display for Premise {
             Self::Sizes(names) => write!(f, "at most {MAX_SYMBOLIC_ELEMENTS} elements each: {}", names.join(", ")),
             Self::Assumed(condition) => write!(f, "assumed: {condition}"),
             Self::HostPadding { buffer, value } => write!(f, "the caller writes {value} to the padding of {buffer}"),
+            Self::Padded(names) => write!(f, "the caller passes room for padding in {}", names.join(", ")),
             Self::Before(places) => write!(f, "true of the program before: {}", places.join("; ")),
-            Self::ReductionOrder(names) => write!(f, "floats may be summed in any order: {}", names.join(", ")),
+            Self::ReductionOrder(names) => {
+                write!(f, "floats may be combined in any order, with or without a neutral value: {}", names.join(", "))
+            }
         }
     }
 }

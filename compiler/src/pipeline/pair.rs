@@ -146,6 +146,7 @@ pub fn validate_given(
     premises.extend(Premise::of_call(&after));
     premises.extend(Premise::of_pass(&found));
     premises.extend(Premise::of_reports(&reports));
+    premises.extend(Premise::of_padding(before, &evidence));
     premises.extend(assume::premises(assumed));
     let warning = |error: Diagnostic| Diagnostic {
         severity: Severity::Warning,

@@ -198,7 +198,8 @@ impl Open<'_> {
             Expr::IfThenElse(..) | Expr::Select(..)
                 if let Some([cond, a, b]) = choice(value)
                     && !cond.reads_memory()
-                    && !is_partial(cond) =>
+                    && !is_partial(cond)
+                    && !may_trap_unchosen(value) =>
             {
                 self.found.n_others += 1;
                 let cond = self.expr(cond)?;
@@ -230,6 +231,11 @@ impl Open<'_> {
     fn named(&self, tensor: &Buffer) -> Option<&Named> {
         self.view.named.iter().find(|named| named.tensor == *tensor)
     }
+}
+
+/// Whether a choice evaluates both sides, and the one that is not chosen may have no value.
+fn may_trap_unchosen(value: &Expr) -> bool {
+    matches!(value, Expr::Select(_, a, b) if is_partial(a) || is_partial(b))
 }
 
 /// Replaces tensors that are computed by their names or values.

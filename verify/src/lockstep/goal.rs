@@ -36,6 +36,9 @@ pub(crate) enum GoalKind {
     Stored(Expr, Expr),
     /// The walk cannot follow here.
     Stuck(String),
+    /// The program after reads memory where the one before does not: whether that is inside of its buffer is asked of the program
+    /// after alone. Nothing is to be decided here.
+    Early,
     /// A statement of the program before has no counterpart; the way to it is never gone.
     Missing,
     /// A lane that has no value is never read.
