@@ -265,7 +265,7 @@ fn arguments_of(func: &PrimFunc, bindings: &Bindings, draw: Draw, outputs_too: b
     }
     let params = draw.arguments(&program, bindings, outputs_too)?;
     let symbols = func.symbols().iter().map(|symbol| (symbol.clone(), bindings[symbol])).collect();
-    Ok(Arguments { params, symbols, ..Arguments::default() })
+    Ok(Arguments { params, symbols })
 }
 
 /// The rows of the buffers that a function writes.

@@ -82,7 +82,9 @@ impl Judge {
         let check = |site: &Site<'_>| match &site.stmt.kind {
             StmtKind::Assert { cond, .. } => {
                 let mut path = site.path.clone();
-                assumed.iter().for_each(|cond| path.steps.push(Step::Guard(cond.clone(), true)));
+                for cond in assumed {
+                    path.steps.push(Step::Guard(cond.clone(), true));
+                }
                 let decide = || suspected(holds(self, &path, cond));
                 Some(Self::report(Obligation::Simulation, describe(site.stmt), decide))
             }

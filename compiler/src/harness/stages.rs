@@ -240,9 +240,10 @@ impl Run<'_> {
         let mut all = vec![Ok(layouts.clone())];
         for stage in &self.stages[1..] {
             let after = buffers(&stage.program);
-            let step = match same_scalars(&first.program, &stage.program) {
-                true => follow_params(&params, &after, stage.evidence, &mut layouts),
-                false => Err("the scalar parameters are at other positions".into()),
+            let step = if same_scalars(&first.program, &stage.program) {
+                follow_params(&params, &after, stage.evidence, &mut layouts)
+            } else {
+                Err("the scalar parameters are at other positions".into())
             };
             all.push(step.map(|()| layouts.clone()));
             params = after;

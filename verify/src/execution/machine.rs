@@ -100,7 +100,9 @@ pub(super) fn may_end(before: &PrimFunc, after: &PrimFunc) -> Result<(), String>
 fn least_steps(stmt: &Stmt) -> u64 {
     let evaluated = |exprs: &[&Expr]| {
         let mut count = 0;
-        exprs.iter().for_each(|expr| evaluated_in_any_case(expr, &mut count));
+        for expr in exprs {
+            evaluated_in_any_case(expr, &mut count);
+        }
         count
     };
     let inside = match &stmt.kind {

@@ -42,9 +42,11 @@ impl Judge {
     /// Conditions that only the program of a side asserts follow from those on a path.
     fn follow(&self, path: &Path, conditions: &[Expr], side: Side) -> Decision {
         let which = if side == Side::Before { "before" } else { "after" };
-        all_of(conditions.iter().map(|cond| match is_partial(cond) {
-            true => unsupported(format!("only the program {which} asserts `{cond}`, which may have no value")),
-            false => holds(self, path, cond),
+        all_of(conditions.iter().map(|cond| {
+            if is_partial(cond) {
+                return unsupported(format!("only the program {which} asserts `{cond}`, which may have no value"));
+            }
+            holds(self, path, cond)
         }))
     }
 }
