@@ -302,3 +302,26 @@ fn loops_that_are_turned_round_stay_inside_too() {
         assert!(!judged(twin).0, "{twin}");
     }
 }
+
+#[test]
+fn what_is_read_where_nothing_was_read_is_not_taken_over() {
+    // `and` evaluates both sides: the program after reads `A` where the one before does not.
+    let head = "A: T.Buffer((7,), \"int32\"), I: T.Buffer((5,), \"int32\"), B: T.Buffer((5,), \"int32\")";
+    let nested = |first: &str| {
+        format!("for i in range(5):\n        if {first}:\n            if A[I[i]] > 0:\n                B[i] = 1")
+    };
+    let joined = |first: &str| format!("for i in range(5):\n        if {first} and A[I[i]] > 0:\n            B[i] = 1");
+    for first in ["I[i] > 1000", "I[i] >= 0 and I[i] < 7", "i > 2"] {
+        assert_eq!(of_pair(head, &nested(first), &nested(first)), Vec::<String>::new());
+        assert_ne!(of_pair(head, &nested(first), &joined(first)), Vec::<String>::new(), "{first}");
+    }
+}
+
+#[test]
+fn an_access_that_leaves_both_programs_is_no_difference() {
+    let head = "A: T.Buffer((7,), \"int32\"), B: T.Buffer((7,), \"int32\"), q: T.int32";
+    let body = "for i in range(7):\n        if i < q:\n            B[i] = A[q - 1 - i]";
+    let found = of_pair(head, body, body);
+    assert!(found.iter().all(|row| row.contains("it does not hold of the program before, either")), "{found:#?}");
+    assert_eq!(found.len(), 1);
+}

@@ -181,10 +181,13 @@ fn unit(node: Node) -> Node {
     new_loop("u", 0, 1, vec![node])
 }
 
-/// Nested guards as one; conditions are still evaluated from left to right.
+/// Nested guards as one, which asks all conditions; not if an inner one may have no value where an outer one does not hold.
 fn joined(node: &Node) -> Option<Vec<Node>> {
     let Node::If { conditions, body } = node else { return None };
     let [Node::If { conditions: more, body }] = body.as_slice() else { return None };
+    if more.iter().any(|condition| may_trap(condition)) {
+        return None;
+    }
     Some(vec![Node::If { conditions: [conditions.as_slice(), more].concat(), body: body.clone() }])
 }
 
@@ -193,8 +196,16 @@ fn nested(node: &Node, by: i64) -> Option<Vec<Node>> {
     let Node::If { conditions, body } = node else { return None };
     let places = i64::try_from(conditions.len()).ok()? - 1;
     let cut = 1 + usize::try_from(by.checked_rem_euclid(places)?).ok()?;
+    if conditions[cut..].iter().any(|condition| may_trap(condition)) {
+        return None;
+    }
     let inner = Node::If { conditions: conditions[cut..].to_vec(), body: body.clone() };
     Some(vec![Node::If { conditions: conditions[..cut].to_vec(), body: vec![inner] }])
+}
+
+/// Whether a condition divides, shifts or reads memory.
+fn may_trap(condition: &str) -> bool {
+    ["//", "%", "<<", ">>", "["].iter().any(|part| condition.contains(part))
 }
 
 /// A loop whose body is guarded by a bound of the loop.
