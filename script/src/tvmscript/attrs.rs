@@ -302,13 +302,18 @@ impl<'a> Reader<'a> {
                     Some(AttrValue::Var(buffer.data.clone()))
                 }
                 Binding::Thread(tag) => Some(AttrValue::Str(tag.to_string())),
-                Binding::Indices(_) => self.error(
+                Binding::Indices(_) | Binding::Failed => self.error(
                     "attribute",
                     value.range(),
                     "a sequence of indices is not an attribute value",
                     "name one",
                 ),
             },
+            // A target is kept as the string or the dictionary that describes it.
+            ast::Expr::Call(call) if self.callee(&call.func) == Some("target") => {
+                let args = self.bind_args(call, "target", &["target_config"], 1)?;
+                self.attr_value(args.get(0)?)
+            }
             ast::Expr::Call(call) if is_float_call(call) => {
                 let text = call.arguments.args.first().and_then(string).unwrap_or_default();
                 match text.parse() {

@@ -84,6 +84,13 @@ impl<'a> Reader<'a> {
             (declaration.data, declaration.shape, declaration.dtype) = (args.get(0), args.get(1), args.get(2));
             return Some(declaration);
         }
+        if name == "alloc_buffer" {
+            // Hints for later passes of TVM. They are read, for their errors, and dropped, as those of `T.allocate`.
+            let params: Vec<_> = PARAMS.iter().copied().chain(["annotations"]).collect();
+            let args = self.bind_args(call, name, &params, 1)?;
+            self.annotations(args.get(PARAMS.len()))?;
+            return Some(Declaration::new(&args, 0));
+        }
         let args = self.bind_args(call, name, PARAMS, 1)?;
         Some(Declaration::new(&args, 0))
     }
@@ -99,7 +106,7 @@ impl<'a> Reader<'a> {
     ) -> Option<Buffer> {
         // Only shape, strides and offset may introduce symbolic extents; an unknown name elsewhere is an error.
         let outer = std::mem::replace(&mut self.free_names, extents_may_be_new);
-        let shape = declaration.shape.map(|shape| self.shape(shape));
+        let shape = declaration.shape.map(|shape| self.extents_of(shape, extents_may_be_new));
         let strides = declaration.strides.map(|strides| self.shape(strides));
         let elem_offset = declaration.elem_offset.map(|offset| self.expr(offset));
         self.free_names = outer;
@@ -166,6 +173,43 @@ impl<'a> Reader<'a> {
         self.exprs(parts)
     }
 
+    /// Reads the shape of a declaration. In that of a parameter a symbolic extent may be in quotes, `("n", 4)`, since Python
+    /// evaluates annotations before the function binds its names.
+    fn extents_of(&mut self, shape: &'a ast::Expr, may_be_quoted: bool) -> Option<Vec<Expr>> {
+        let parts = sequence(shape).unwrap_or(std::slice::from_ref(shape));
+        let read: Vec<_> = parts
+            .iter()
+            .map(|part| match string(part) {
+                Some(name) if may_be_quoted => self.quoted_extent(name, part.range()),
+                _ => self.expr(part),
+            })
+            .collect();
+        read.into_iter().collect()
+    }
+
+    /// Reads a symbolic extent in quotes.
+    fn quoted_extent(&mut self, name: &str, range: TextRange) -> Option<Expr> {
+        let starts_right = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        if !starts_right || !name.chars().all(|part| part.is_ascii_alphanumeric() || part == '_') {
+            let message = format!("\"{name}\" is not a name");
+            return self.error(
+                "extent",
+                range,
+                message,
+                "in quotes stands one name, `\"n\"`; write `n * 2` without them",
+            );
+        }
+        match self.lookup(name) {
+            None => Some(Expr::from(&self.symbols.get(name))),
+            Some(Binding::Value(value)) => Some(value.clone()),
+            Some(Binding::Failed) => None,
+            Some(_) => {
+                let message = format!("`{name}` is not a number");
+                self.error("not-a-value", range, message, "an extent is a constant, a scalar parameter or a new name")
+            }
+        }
+    }
+
     /// Reads a storage scope.
     pub(super) fn scope(&mut self, expr: &'a ast::Expr) -> Option<Scope> {
         let text = string(expr).unwrap_or("?");
@@ -189,6 +233,9 @@ impl<'a> Reader<'a> {
             && let Some(Binding::Pointer(buffer)) = self.lookup(&name.id)
         {
             return Some(buffer.data.clone());
+        }
+        if self.is_failed(expr) {
+            return None;
         }
         self.error(
             "data",

@@ -146,6 +146,16 @@ impl<'a> Reader<'a> {
                 let help = "write it as a statement; a value comes from `T.texture2d_load`";
                 return self.error("texture-store", range, "`texture2d_store` is a statement, not a value", help);
             }
+            "load" | "store" => {
+                let help =
+                    "write `A[i]`; for the memory of `p = T.allocate(...)`, `X = T.Buffer(..., data=p)` and `X[i]`";
+                let message = format!("`T.{name}` accesses bare memory, which TVM gave up for buffers in release 0.9");
+                return self.error("unsupported", range, message, help);
+            }
+            "assume" => {
+                let help = "what has to hold of a call is `assert condition, \"...\"`, which the program checks";
+                return self.error("unsupported", range, "assumptions are not read", help);
+            }
             // A hint for branch prediction, with the value of its argument.
             "likely" => return self.bind_args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
             _ => {

@@ -8,6 +8,7 @@
 //! | `x if c else y` | evaluates only the chosen value |
 //! | `A[i, j]` | a load |
 //! | `A[i, 4 * j:4 * j + 4]` | a vector load; the slice is a ramp |
+//! | `A.shape[0]`, `A.strides[0]`, `A.elem_offset` | what the declaration of the buffer states, see `views` |
 //! | `indices[-1]` | an index of `lambda *indices`, in index maps |
 //!
 //! Operands of different types are converted as the module `promote` describes.
@@ -18,6 +19,7 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, ScalarType, SharedExpr, UnaryOp};
 
 use super::promote::Value;
 use super::reader::{Binding, Reader, sequence};
+use super::views::AxisProperty;
 
 /// Returns the operator for one of Python's. `None` for `@` and `**`, which the language does not have.
 pub(super) fn operator(op: ast::Operator) -> Option<BinaryOp> {
@@ -76,7 +78,8 @@ impl<'a> Reader<'a> {
                 | Binding::Unallocated(_)
                 | Binding::Handle(_)
                 | Binding::Thread(_)
-                | Binding::Indices(_) => self.error(
+                | Binding::Indices(_)
+                | Binding::Failed => self.error(
                     "not-a-value",
                     range,
                     format!("`{}` is not a number", name.id),
@@ -93,10 +96,7 @@ impl<'a> Reader<'a> {
             }
             ast::Expr::Call(call) => self.call(call),
             ast::Expr::Subscript(subscript) => self.subscript(subscript).map(Value::from),
-            ast::Expr::Attribute(attribute) => {
-                let message = format!("`.{}` has no value here", attribute.attr);
-                self.error("attribute", range, message, "values are names, `A[i]` and calls such as `T.exp(x)`")
-            }
+            ast::Expr::Attribute(attribute) => self.buffer_property(attribute).map(Value::from),
             _ => self.error(
                 "unsupported",
                 range,
@@ -242,12 +242,13 @@ impl<'a> Reader<'a> {
         }
         match self.name(name)? {
             Binding::Buffer(buffer) | Binding::Unallocated(buffer) | Binding::Pointer(buffer) => Some(buffer),
-            Binding::Value(_) | Binding::Handle(_) | Binding::Thread(_) | Binding::Indices(_) => self.error(
-                "not-a-buffer",
-                expr.range(),
-                format!("`{}` is not a buffer", name.id),
-                "only buffers have elements",
-            ),
+            Binding::Value(_) | Binding::Handle(_) | Binding::Thread(_) | Binding::Indices(_) | Binding::Failed => self
+                .error(
+                    "not-a-buffer",
+                    expr.range(),
+                    format!("`{}` is not a buffer", name.id),
+                    "only buffers have elements",
+                ),
         }
     }
 
@@ -258,6 +259,11 @@ impl<'a> Reader<'a> {
         {
             return self.index_at(&indices, &subscript.slice);
         }
+        if let ast::Expr::Attribute(attribute) = &*subscript.value
+            && let Some(property) = AxisProperty::named(attribute.attr.as_str())
+        {
+            return self.axis_property(attribute, property, &subscript.slice);
+        }
         let buffer = self.buffer(&subscript.value);
         let indices = self.indices(&subscript.slice);
         let (buffer, indices) = (buffer?, indices?);
@@ -266,7 +272,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the index at a constant position of `*indices`. As in Python, a negative position counts from the end.
-    fn index_at(&mut self, indices: &[Expr], position: &'a ast::Expr) -> Option<Expr> {
+    pub(super) fn index_at(&mut self, indices: &[Expr], position: &'a ast::Expr) -> Option<Expr> {
         let at = self.expr(position)?.as_const_int();
         let rank = i128::try_from(indices.len()).ok()?;
         let found = at.map(|at| if at < 0 { at + rank } else { at }).and_then(|at| usize::try_from(at).ok());

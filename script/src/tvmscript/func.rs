@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Here `n` is a scalar parameter and `m` a symbolic extent. A name in the shape of a parameter that is neither, such
-//! as `k` in `A: T.Buffer((k,), "float32")`, is a symbolic extent too.
+//! as `k` in `A: T.Buffer((k,), "float32")` or `A: T.Buffer(("k",), "float32")`, is a symbolic extent too, of the type
+//! `int32` unless the body declares it: `k = T.int64()`.
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
@@ -19,6 +20,9 @@ use super::buffer::{Declaration, PARAMS};
 use super::reader::{Binding, Reader, sequence};
 use crate::index_map::Symbols;
 use crate::source::span;
+
+/// The statements of a module that are accepted and dropped.
+const MODULE_NOTES: [&str; 2] = ["module_attrs", "module_global_infos"];
 
 /// Returns whether a function is decorated with `@T.prim_func` or `@T.prim_func(...)`.
 pub(super) fn is_prim_func(def: &ast::StmtFunctionDef) -> bool {
@@ -61,6 +65,8 @@ impl<'a> Reader<'a> {
                 }
                 ast::Stmt::Pass(_) => {}
                 ast::Stmt::Expr(expr) if is_docstring(&expr.value) => {}
+                // What TVM keeps beside the functions says nothing of their meaning, and is dropped.
+                _ if MODULE_NOTES.iter().any(|name| self.statement_call(stmt, name).is_some()) => {}
                 other => {
                     let message = "only imports, `@T.prim_func` functions and `ir_module` classes are supported here";
                     let _: Option<()> =
@@ -95,6 +101,12 @@ impl<'a> Reader<'a> {
             let _: Option<()> =
                 self.error("parameter", extra.range(), "`*` and `**` parameters are not supported", "write them out");
         }
+        // The types of symbolic extents before the shapes that use them: `n = T.int64()` stands below the parameters.
+        for stmt in &def.body {
+            for (name, ty) in self.declared_symbols(stmt).unwrap_or_default() {
+                self.symbols.declare(&name.id, ty);
+            }
+        }
         // All scalars before all buffers: a shape may refer to a scalar parameter further right.
         for param in signature.iter_non_variadic_params() {
             self.scalar_param(param);
@@ -103,6 +115,8 @@ impl<'a> Reader<'a> {
             if let Some((var, buffer)) = self.param(param) {
                 buffer_map.extend(buffer.map(|buffer| (var.clone(), buffer)));
                 params.push(var);
+            } else if !self.errors.is_empty() {
+                self.bind(param.parameter.name.as_str(), Binding::Failed);
             }
         }
         let (body, matched) = self.func_body(&def.body, &mut params, &mut attrs);

@@ -17,7 +17,7 @@
 //!
 //! ```text
 //! parameter  ::= name ':' 'T.Buffer(' declaration ')' | name ':' 'T.handle' | name ':' 'T.' type
-//! symbol     ::= name '= T.' type '()'                                  a symbolic extent
+//! symbol     ::= name '= T.' type '()'                                  a symbolic extent; also several: n, m = T.int32(), T.int32()
 //! match      ::= name '= T.match_buffer(' handle ',' declaration ')'    the buffer behind a handle
 //! declaration::= shape ',' type [',' property '=' value]*               see the module `buffer`
 //!
@@ -50,6 +50,8 @@ pub(crate) mod reader;
 mod scopes;
 mod stmt;
 mod texture;
+mod tuples;
+mod views;
 
 use ruff_python_ast as ast;
 use tilewright_ir::{Diagnostic, Module, validate};

@@ -24,6 +24,8 @@ pub(crate) enum Binding {
     Thread(ThreadTag),
     /// The indices of `lambda *indices`.
     Indices(Vec<Expr>),
+    /// A name whose declaration has an error, which was reported. Its uses are not reported again.
+    Failed,
 }
 
 /// An entry of `layout_transform_map`. It is read when the buffer is declared.
@@ -105,6 +107,21 @@ impl Reader<'_> {
         self.names.push((name.into(), binding));
     }
 
+    /// Gives a name whose declaration has an error a meaning that no use of it reports again. The error was reported
+    /// already; without one the name stays unknown, so that no statement is dropped in silence.
+    pub(super) fn bind_failed(&mut self, target: &ast::Expr) {
+        match target {
+            ast::Expr::Name(name) if !self.errors.is_empty() => self.bind(name.id.as_str(), Binding::Failed),
+            ast::Expr::Tuple(tuple) => tuple.elts.iter().for_each(|part| self.bind_failed(part)),
+            _ => {}
+        }
+    }
+
+    /// Returns whether an expression is a name whose declaration has an error.
+    pub(super) fn is_failed(&self, expr: &ast::Expr) -> bool {
+        matches!(expr, ast::Expr::Name(name) if matches!(self.lookup(&name.id), Some(Binding::Failed)))
+    }
+
     /// Returns the meaning of a name. Where symbolic extents are allowed, an unknown name is one; elsewhere it is an
     /// error.
     pub(super) fn name(&mut self, name: &ast::ExprName) -> Option<Binding> {
@@ -112,8 +129,10 @@ impl Reader<'_> {
             let help = "write it between the outputs of an index map";
             return self.error("index-map", name.range(), format!("`{SEPARATOR}` is not a value"), help);
         }
-        if let Some(binding) = self.lookup(&name.id) {
-            return Some(binding.clone());
+        match self.lookup(&name.id) {
+            Some(Binding::Failed) => return None,
+            Some(binding) => return Some(binding.clone()),
+            None => {}
         }
         if self.free_names {
             return Some(Binding::Value(self.symbols.get(&name.id).into()));

@@ -5,7 +5,9 @@
 //! |---|---|
 //! | `T.alloc_buffer(...)`, `T.decl_buffer(...)` without `data` | allocates a buffer |
 //! | `T.decl_buffer(..., data=A.data)`, `T.buffer_decl(..., data=A.data)` | declares a view of existing memory |
-//! | `T.buffer_decl(...)` without `data` | declares a buffer whose memory an `Allocate` provides (RFC 63) |
+//! | `T.Buffer(..., data=A.data)`, `A.view(4, 4)` | the same, as newer releases print it |
+//! | `T.alloc_local(...)`, `T.alloc_shared(...)` | allocates a buffer in that scope |
+//! | `T.buffer_decl(...)` or `T.Buffer(...)` without `data` | declares a buffer whose memory an `Allocate` provides (RFC 63) |
 //! | `T.allocate(...)` | allocates memory; its name is a pointer, for `data=` |
 //! | `T.texture2d_alloca(...)` | allocates a texel buffer |
 //! | `T.LetStmt(x)`, `T.let(...)` | binds a value to a name |
@@ -19,7 +21,7 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{AttrValue, Buffer, Expr, ForKind, Stmt, StmtKind, Var};
+use tilewright_ir::{AttrValue, Buffer, Expr, ForKind, Scope, Stmt, StmtKind, Var};
 
 use super::buffer::Declaration;
 use super::reader::{Binding, Reader, string};
@@ -33,6 +35,9 @@ impl<'a> Reader<'a> {
     pub(super) fn opens_scope(&self, call: &ast::ExprCall) -> bool {
         let scopes = [
             "alloc_buffer",
+            "alloc_local",
+            "alloc_shared",
+            "Buffer",
             "texture2d_alloca",
             "decl_buffer",
             "buffer_decl",
@@ -43,13 +48,20 @@ impl<'a> Reader<'a> {
             "attr",
             "launch_thread",
             "block",
+            "Block",
             "sblock",
+            "SBlock",
             "init",
             "match_buffer",
             "realize",
             "Assert",
         ];
         self.callee(&call.func).is_some_and(|name| scopes.contains(&name))
+    }
+
+    /// Returns whether a call opens a block of S-TIR, whose body has a language of its own.
+    pub(super) fn opens_block(&self, call: &ast::ExprCall) -> bool {
+        matches!(self.callee(&call.func), Some("block" | "Block" | "sblock" | "SBlock" | "init"))
     }
 
     /// Reads a call that opens a scope, and binds the name on its left-hand side, `target`.
@@ -78,12 +90,21 @@ impl<'a> Reader<'a> {
                 self.bind(name, Binding::Buffer(buffer.clone()));
                 Some(allocate(buffer))
             }
+            "alloc_local" | "alloc_shared" => {
+                let args = self.bind_args(call, &callee, &["shape", "dtype"], 1)?;
+                let declaration = Declaration { shape: args.get(0), dtype: args.get(1), ..Declaration::default() };
+                let buffer = self.declare(name, &declaration, call.range(), false)?;
+                let scope = if callee == "alloc_local" { Scope::Local } else { Scope::Shared };
+                let buffer = buffer.with(|info| info.scope = scope);
+                self.bind(name, Binding::Buffer(buffer.clone()));
+                Some(allocate(buffer))
+            }
             "texture2d_alloca" => {
                 let buffer = self.texture_alloca(call, name)?;
                 self.bind(name, Binding::Buffer(buffer.clone()));
                 Some(allocate(buffer))
             }
-            "decl_buffer" | "buffer_decl" => {
+            "decl_buffer" | "buffer_decl" | "Buffer" => {
                 let declaration = self.declaration(call, &callee)?;
                 let aliases = declaration.data.is_some();
                 let buffer = self.declare(name, &declaration, call.range(), false)?;
@@ -137,7 +158,7 @@ impl<'a> Reader<'a> {
                 let Some(BlockItem::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
                 Some(Box::new(move |body| Stmt::seq(vec![assert, body])))
             }
-            "block" | "sblock" | "init" => self.error(
+            "block" | "Block" | "sblock" | "SBlock" | "init" => self.error(
                 "unsupported",
                 call.range(),
                 "blocks of S-TIR are not read yet",
@@ -179,6 +200,9 @@ impl<'a> Reader<'a> {
     fn launch_thread(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
         let args = self.bind_args(call, "launch_thread", &["thread", "extent"], 2)?;
         let thread = args.get(0)?;
+        if self.is_failed(thread) {
+            return None;
+        }
         let (tag, given) = match thread {
             ast::Expr::Name(name) => match self.lookup(&name.id) {
                 Some(Binding::Thread(tag)) => (Some(*tag), Some(name.id.as_str())),
@@ -230,7 +254,7 @@ fn allocate(buffer: Buffer) -> ScopeWrapper {
 }
 
 /// Returns the scope of a declared view.
-fn declare(buffer: Buffer) -> ScopeWrapper {
+pub(super) fn declare(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Arc::new(body) }))
 }
 

@@ -49,37 +49,20 @@ impl<'a> Reader<'a> {
                 && self.callee(&call.func) == Some("match_buffer")
             {
                 let found = self.match_buffer(assign, call, params, &matched);
+                if found.is_none() {
+                    assign.targets.iter().for_each(|target| self.bind_failed(target));
+                }
                 matched.extend(found);
             } else {
                 rest.push(stmt);
             }
         }
+        self.bind_symbols();
         // The buffers of `T.match_buffer` have their names now, and layout attributes refer to them.
         for call in body.iter().filter_map(|stmt| self.statement_call(stmt, "func_attr")).collect::<Vec<_>>() {
             let _ = self.func_attr(call, Some(&mut *attrs));
         }
         (self.stmts(&rest), matched)
-    }
-
-    /// Reads `n = T.int32()` or `n = T.var("int32")`, the declaration of a symbolic extent. Returns false for any other
-    /// statement.
-    fn declare_symbol(&mut self, stmt: &'a ast::Stmt) -> bool {
-        let ast::Stmt::Assign(assign) = stmt else { return false };
-        let ([ast::Expr::Name(name)], ast::Expr::Call(call)) = (&assign.targets[..], &*assign.value) else {
-            return false;
-        };
-        let Some(callee) = self.callee(&call.func) else { return false };
-        let args = &call.arguments.args;
-        let ty = match callee {
-            "var" | "Var" => args.last().and_then(string).unwrap_or("int32").parse().ok(),
-            name if args.is_empty() && call.arguments.keywords.is_empty() => name.parse::<DataType>().ok(),
-            _ => None,
-        };
-        let Some(ty) = ty else { return false };
-        self.symbols.declare(&name.id, ty);
-        let var = self.symbols.get(&name.id);
-        self.bind(name.id.as_str(), Binding::Value(var.into()));
-        true
     }
 
     /// Reads `A = T.match_buffer(a, (64,), "float32")` and returns the handle and the buffer. A handle can be matched
@@ -103,6 +86,9 @@ impl<'a> Reader<'a> {
             );
         };
         let Some(Binding::Handle(var)) = self.lookup(&param.id).cloned() else {
+            if matches!(self.lookup(&param.id), Some(Binding::Failed)) {
+                return None;
+            }
             let message = format!("`{}` is not a parameter of the type handle", param.id);
             return self.error("match-buffer", param.range(), message, help);
         };
@@ -180,8 +166,20 @@ impl<'a> Reader<'a> {
             ast::Stmt::For(inner) => self.for_loop(inner).map(BlockItem::Stmt),
             ast::Stmt::If(inner) => self.branch(inner).map(BlockItem::Stmt),
             ast::Stmt::With(inner) => self.with(inner).map(BlockItem::Stmt),
-            ast::Stmt::Assign(assign) => self.assign(assign),
-            ast::Stmt::AnnAssign(assign) => self.annotated(assign),
+            ast::Stmt::Assign(assign) => {
+                let item = self.assign(assign);
+                if item.is_none() {
+                    assign.targets.iter().for_each(|target| self.bind_failed(target));
+                }
+                item
+            }
+            ast::Stmt::AnnAssign(assign) => {
+                let item = self.annotated(assign);
+                if item.is_none() {
+                    self.bind_failed(&assign.target);
+                }
+                item
+            }
             ast::Stmt::AugAssign(assign) => self.augmented(assign).map(BlockItem::Stmt),
             ast::Stmt::Assert(assert) => self.assert(&assert.test, assert.msg.as_deref()),
             ast::Stmt::Expr(expr) => self.expression_stmt(&expr.value),
@@ -234,7 +232,18 @@ impl<'a> Reader<'a> {
                     "such as `with T.allocate(...) as p:`",
                 );
             };
-            wraps.push(self.scope_from_call(item.optional_vars.as_deref(), call));
+            let wrap = self.scope_from_call(item.optional_vars.as_deref(), call);
+            if wrap.is_none() {
+                if self.opens_block(call) {
+                    // Its statements, such as `T.reads`, mean nothing without the block.
+                    self.names.truncate(scope);
+                    return None;
+                }
+                if let Some(target) = &item.optional_vars {
+                    self.bind_failed(target);
+                }
+            }
+            wraps.push(wrap);
         }
         self.scopes += wraps.len();
         let body = self.block(&stmt.body);
@@ -250,14 +259,27 @@ impl<'a> Reader<'a> {
         let [target] = &assign.targets[..] else {
             return self.error("unsupported", assign.range(), "one assignment at a time", "write one line for each");
         };
-        // From the special to the general: any value that is not listed before the last arm of a name is bound as a `let`.
         match (target, &*assign.value) {
+            (ast::Expr::Tuple(names), ast::Expr::Tuple(values)) => {
+                self.tuple(&names.elts, &values.elts, assign.range())
+            }
+            (target, value) => self.assign_one(target, value),
+        }
+    }
+
+    /// Reads the assignment of one value. From the special to the general: any value that is not listed before the last arm
+    /// of a name is bound as a `let`.
+    pub(super) fn assign_one(&mut self, target: &'a ast::Expr, value: &'a ast::Expr) -> Option<BlockItem> {
+        match (target, value) {
             (ast::Expr::Subscript(target), value) => self.store(target, value).map(BlockItem::Stmt),
             (ast::Expr::Name(name), ast::Expr::Call(call)) if self.callee(&call.func) == Some("env_thread") => {
                 let args = self.bind_args(call, "env_thread", &["thread_tag"], 1)?;
                 let tag = self.thread_tag(args.get(0)?)?;
                 self.bind(name.id.as_str(), Binding::Thread(tag));
                 Some(BlockItem::Nothing)
+            }
+            (ast::Expr::Name(name), ast::Expr::Call(call)) if self.is_view(call) => {
+                self.view(&name.id, call).map(BlockItem::Scope)
             }
             (ast::Expr::Name(_), ast::Expr::Call(call)) if self.opens_scope(call) => {
                 self.scope_from_call(Some(target), call).map(BlockItem::Scope)

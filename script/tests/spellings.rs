@@ -1,0 +1,266 @@
+//! The spellings of TVM's releases are read as the programs they denote, and each error is reported once.
+
+use tilewright_ir::Diagnostic;
+use tilewright_ir::equal::modules_equal;
+use tilewright_script::{print_module, read_module};
+
+/// Returns the function `f` with these parameters and this body.
+fn program(params: &str, body: &str) -> String {
+    format!("@T.prim_func\ndef f({params}):\n{body}\n")
+}
+
+/// Reads a program, prints it, and reads that again. Returns the text.
+fn round_trip(source: &str) -> String {
+    let module = read_module(source).unwrap_or_else(|found| panic!("{found:#?}\n{source}"));
+    let text = print_module(&module);
+    let again = read_module(&text).unwrap_or_else(|found| panic!("{found:#?}\n{text}"));
+    assert!(modules_equal(&module, &again, true), "{text}\n{}", print_module(&again));
+    text
+}
+
+/// Checks that two programs are the same, and that their text is read as the same program again.
+fn assert_same(written: &str, plain: &str) {
+    assert_eq!(round_trip(written), round_trip(plain), "{written}\n{plain}");
+}
+
+/// Checks that the only error of a program has this code and is on the line `line` of its text, counted from 1. Returns it.
+fn only_error(source: &str, code: &str, line: usize) -> Diagnostic {
+    let mut found = read_module(source).err().unwrap_or_else(|| panic!("no error\n{source}"));
+    assert_eq!(found.len(), 1, "{found:#?}\n{source}");
+    let error = found.remove(0);
+    assert!(error.help.is_some(), "{error:?}");
+    let start = error.labels.first().map_or(0, |label| label.span.start as usize);
+    assert_eq!((error.code, source[..start].lines().count().max(1)), (code, line), "{error:#?}\n{source}");
+    error
+}
+
+const PARAMS: &str = "A: T.Buffer((3, 8), \"float32\"), B: T.Buffer((24,), \"float32\")";
+
+#[test]
+fn an_extent_in_quotes_is_a_symbolic_extent() {
+    let loops = "    for i in range(n):\n        B[i] = A[i, 2]";
+    let quoted = "A: T.Buffer((\"n\", 5), \"float32\"), B: T.Buffer((\"n\",), \"float32\")";
+    let plain = "A: T.Buffer((n, 5), \"float32\"), B: T.Buffer((n,), \"float32\")";
+    let declared = |ty: &str| format!("    n = T.{ty}()\n{loops}");
+    assert_same(&program(quoted, loops), &program(plain, &declared("int32")));
+    assert_same(&program(quoted, &declared("int64")), &program(plain, &declared("int64")));
+    assert!(round_trip(&program(quoted, &declared("int64"))).contains("n = T.int64()"));
+    let parameter = format!("{quoted}, n: T.int32");
+    assert_same(&program(&parameter, loops), &program(&format!("{plain}, n: T.int32"), loops));
+}
+
+#[test]
+fn only_names_stand_in_quotes_and_only_in_parameters() {
+    only_error(&program("A: T.Buffer((\"n * 2\",), \"float32\")", "    A[0] = 1.0"), "extent", 2);
+    only_error(&program("A: T.Buffer((\"\",), \"float32\")", "    A[0] = 1.0"), "extent", 2);
+    only_error(&program(PARAMS, "    X = T.alloc_buffer((\"n\",))\n    X[0] = A[0, 0]"), "unsupported", 3);
+}
+
+#[test]
+fn several_names_are_assigned_after_all_values_were_read() {
+    let params = "a: T.handle, y: T.handle";
+    let rest = "    A = T.match_buffer(a, (n, m))\n    Y = T.match_buffer(y, (n,))\n    Y[0] = A[0, 1]";
+    assert_same(
+        &program(params, &format!("    n, m = T.int32(), T.int32()\n{rest}")),
+        &program(params, &format!("    n = T.int32()\n    m = T.int32()\n{rest}")),
+    );
+    let swapped = program(PARAMS, "    x = 1\n    y = 2\n    x, y = y, x\n    B[x] = A[0, y]");
+    let plain = program(PARAMS, "    x = 1\n    y = 2\n    x_1 = y\n    y_1 = x\n    B[x_1] = A[0, y_1]");
+    let (swapped, plain) = (read_module(&swapped), read_module(&plain));
+    assert!(
+        matches!((&swapped, &plain), (Ok(swapped), Ok(plain)) if modules_equal(swapped, plain, false)),
+        "{swapped:?}\n{plain:?}"
+    );
+}
+
+#[test]
+fn a_tuple_has_a_value_for_each_name() {
+    only_error(&program(PARAMS, "    x, y = 1, 2, 3\n    B[x] = A[0, y]"), "unsupported", 3);
+    only_error(&program(PARAMS, "    x, B[0] = 1, A[0, 0]\n    B[x] = A[0, 0]"), "unsupported", 3);
+    only_error(&program(PARAMS, "    x, y = 1, T.foo(2)\n    B[x] = A[0, y]"), "unknown-function", 3);
+}
+
+#[test]
+fn a_buffer_with_data_is_a_declaration() {
+    for arguments in ["(24,), data=A.data", "(20,), \"float32\", data=A.data, elem_offset=4, strides=[1]"] {
+        let body = |callee: &str| format!("    X = T.{callee}({arguments})\n    B[1] = X[2]");
+        assert_same(&program(PARAMS, &body("Buffer")), &program(PARAMS, &body("decl_buffer")));
+    }
+    let text = round_trip(&program(PARAMS, "    X = T.Buffer((24,), data=A.data)\n    X[2] = B[1]"));
+    assert!(text.contains("float32") && text.contains("data=A.data"), "{text}");
+}
+
+#[test]
+fn a_buffer_without_memory_or_with_wrong_arguments_is_an_error() {
+    only_error(
+        &program(PARAMS, "    X = T.Buffer((24,), \"float33\", data=A.data)\n    B[0] = X[0]"),
+        "unknown-type",
+        3,
+    );
+    only_error(&program(PARAMS, "    X = T.Buffer((24,), data=B[0])\n    B[0] = X[0]"), "data", 3);
+    only_error(&program(PARAMS, "    X = T.Buffer(data=A.data)\n    B[0] = X[0]"), "argument", 3);
+    assert!(read_module(&program(PARAMS, "    X = T.Buffer((24,), \"float32\")\n    B[0] = X[0]")).is_err());
+}
+
+#[test]
+fn a_view_is_the_same_memory_in_another_shape() {
+    for (view, shape, indices) in [
+        ("24", "(24,)", "5"),
+        ("4, 6", "(4, 6)", "1, 5"),
+        ("-1, 6", "(4, 6)", "1, 5"),
+        ("2, -1, 3", "(2, 4, 3)", "1, 3, 2"),
+    ] {
+        let written = format!("    X = A.view({view})\n    B[0] = X[{indices}]");
+        let plain = format!("    X = T.decl_buffer({shape}, \"float32\", data=A.data)\n    B[0] = X[{indices}]");
+        assert_same(&program(PARAMS, &written), &program(PARAMS, &plain));
+    }
+}
+
+#[test]
+fn a_view_has_as_many_elements_as_its_buffer() {
+    for (view, code) in [
+        ("A.view(5, 5)", "rank"),
+        ("A.view(-1, 5)", "rank"),
+        ("A.view(-1, -1)", "rank"),
+        ("A.view()", "argument"),
+        ("A.view(24, layout=1)", "argument"),
+        ("A.view(\"int32\")", "unsupported"),
+    ] {
+        only_error(&program(PARAMS, &format!("    X = {view}\n    B[0] = X[0]")), code, 3);
+    }
+    let strided = "    S = T.decl_buffer((3, 4), data=A.data, strides=[8, 1])\n    X = S.view(12)\n    B[0] = X[0]";
+    only_error(&program(PARAMS, strided), "unsupported", 4);
+}
+
+#[test]
+fn allocations_in_a_scope_are_those_of_alloc_buffer() {
+    for scope in ["local", "shared"] {
+        let written = format!("    X = T.alloc_{scope}((16,), \"int8\")\n    X[3] = 1");
+        let plain = format!("    X = T.alloc_buffer((16,), \"int8\", scope=\"{scope}\")\n    X[3] = 1");
+        assert_same(&program(PARAMS, &written), &program(PARAMS, &plain));
+        only_error(&program(PARAMS, &written.replace("int8\"", "int9\"")), "unknown-type", 3);
+        only_error(&program(PARAMS, &written.replace("\"int8\"", "\"int8\", scope=\"local\"")), "argument", 3);
+    }
+    let hinted = "    X = T.alloc_buffer((16,), \"int8\", annotations={\"key\": 1})\n    X[3] = 1";
+    assert_same(&program(PARAMS, hinted), &program(PARAMS, &hinted.replace(", annotations={\"key\": 1}", "")));
+    only_error(&program(PARAMS, &hinted.replace("{\"key\": 1}", "[1]")), "attribute", 3);
+}
+
+#[test]
+fn nodes_and_functions_are_operators() {
+    let params = "A: T.Buffer((8,), \"int32\"), c: T.int32, d: T.int32";
+    for (call, operator) in [
+        ("T.Add(c, d)", "c + d"),
+        ("T.Sub(c, d)", "c - d"),
+        ("T.Mul(c, d)", "c * d"),
+        ("T.FloorDiv(c, 3)", "c // 3"),
+        ("T.FloorMod(c, 3)", "c % 3"),
+        ("T.Min(c, d)", "T.min(c, d)"),
+        ("T.Max(c, d)", "T.max(c, d)"),
+        ("T.bitwise_and(c, d)", "c & d"),
+        ("T.bitwise_or(c, d)", "c | d"),
+        ("T.bitwise_xor(c, d)", "c ^ d"),
+        ("T.Select(T.And(T.LT(c, d), T.NE(c, 2)), c, d)", "T.Select(c < d and c != 2, c, d)"),
+        ("T.Select(T.Or(T.GE(c, d), T.Not(T.EQ(c, 2))), c, d)", "T.Select(c >= d or not c == 2, c, d)"),
+        (
+            "T.Select(T.LE(c, d), T.truncdiv(c, 3), T.truncmod(c, 3))",
+            "T.Select(c <= d, T.truncdiv(c, 3), T.truncmod(c, 3))",
+        ),
+    ] {
+        let body = |value: &str| format!("    A[0] = {value}");
+        assert_same(&program(params, &body(call)), &program(params, &body(operator)));
+    }
+    only_error(&program(params, "    A[0] = T.Add(c)"), "argument", 3);
+    only_error(&program(params, "    A[0] = T.Add(c, T.float32(1))"), "type", 3);
+    only_error(&program(params, "    A[T.Ramp(0, 1, 4)] = T.Broadcast(c, c)"), "lanes", 3);
+}
+
+#[test]
+fn properties_of_a_buffer_are_those_of_its_declaration() {
+    let buffer = "    X = T.decl_buffer((3, 4), data=A.data, strides=[8, 1], elem_offset=2)\n";
+    for (property, value) in [
+        ("X.shape[0]", "3"),
+        ("X.shape[-1]", "4"),
+        ("X.strides[0]", "8"),
+        ("X.strides[1]", "1"),
+        ("X.elem_offset", "2"),
+        ("A.elem_offset", "0"),
+    ] {
+        let body = |value: &str| format!("{buffer}    B[{value}] = X[0, 0]");
+        assert_same(&program(PARAMS, &body(property)), &program(PARAMS, &body(value)));
+    }
+    for (property, code) in [
+        ("A.strides[0]", "attribute"),
+        ("A.shape[2]", "index"),
+        ("A.shape", "attribute"),
+        ("A.shap[0]", "not-a-buffer"),
+    ] {
+        only_error(&program(PARAMS, &format!("    B[{property}] = A[0, 0]")), code, 3);
+    }
+}
+
+#[test]
+fn accesses_of_bare_memory_and_assumptions_are_one_error() {
+    let store = "    T.store(A.data, 0, T.load(\"float32\", B.data, 1), T.bool(True))";
+    let error = only_error(&program(PARAMS, store), "unsupported", 3);
+    assert!(error.help.is_some_and(|help| help.contains("T.Buffer(..., data=p)")));
+    only_error(&program(PARAMS, "    x = T.load(\"float32\", B.data, 1)\n    B[0] = x + x"), "unsupported", 3);
+    only_error(&program(PARAMS, "    T.assume(A[0, 0] > T.float32(0))\n    B[0] = A[0, 0]"), "unsupported", 3);
+    only_error(&program(PARAMS, "    T.evaluate(T.assume(1 > 0))\n    B[0] = A[0, 0]"), "unsupported", 3);
+}
+
+#[test]
+fn a_block_is_one_error_and_its_body_is_skipped() {
+    for block in ["block", "sblock", "SBlock"] {
+        let inner =
+            "            vi = T.axis.spatial(3, i)\n            T.reads(A[vi, 0])\n            B[vi] = A[vi, 0]";
+        let body = format!("    for i in range(3):\n        with T.{block}(\"B\"):\n{inner}\n    B[3] = A[0, 0]");
+        let error = only_error(&program(PARAMS, &body), "unsupported", 4);
+        assert!(error.message.contains("blocks"), "{error:?}");
+    }
+}
+
+#[test]
+fn a_name_whose_declaration_fails_is_reported_once() {
+    only_error(&program("A: T.Buffer((4,), \"float99\"), n: T.int32", "    A[n] = A[0]"), "unknown-type", 2);
+    only_error(
+        &program("a: T.handle", "    A = T.match_buffer(a, (4,), \"float99\")\n    A[0] = A[1]"),
+        "unknown-type",
+        3,
+    );
+    only_error(
+        &program(
+            PARAMS,
+            "    with T.allocate((4,), \"float99\") as p:\n        X = T.Buffer((4,), data=p)\n        X[0] = A[0, 0]",
+        ),
+        "unknown-type",
+        3,
+    );
+    only_error(&program(PARAMS, "    x: T.int99 = 3\n    B[x] = A[0, x]"), "unknown-type", 3);
+    let found = read_module(&program(PARAMS, "    x = T.foo(1)\n    B[x] = C[0]")).unwrap_err();
+    assert_eq!(found.iter().map(|error| error.code).collect::<Vec<_>>(), ["unknown-function", "unknown-name"]);
+}
+
+#[test]
+fn modules_and_attributes_of_newer_releases_are_read() {
+    let text = round_trip(
+        r#"
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+@I.ir_module
+class Module:
+    I.module_attrs({"key": 1})
+
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((3, 5), "float32")):
+        T.func_attr({"from_legacy_te_schedule": T.bool(True), "global_symbol": "f", "tir.noalias": True,
+                     "target": T.target({"keys": ["cpu"], "kind": "llvm", "tag": ""})})
+        A[0, 0] = T.float32(1)
+"#,
+    );
+    for kept in ["from_legacy_te_schedule", "global_symbol", "tir.noalias", "\"kind\": \"llvm\""] {
+        assert!(text.contains(kept), "{kept}\n{text}");
+    }
+    only_error(&program(PARAMS, "    T.func_attr({\"target\": T.target()})\n    B[0] = A[0, 0]"), "argument", 3);
+}
