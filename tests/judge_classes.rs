@@ -303,3 +303,20 @@ fn a_refuted_race_or_bound_stays_one() {
     let reports = judge().check_program(&func(AB, "for i in range(8):\n    B[i] = T.float32(1)"));
     assert!(reports.iter().any(|r| r.obligation == Obligation::Bounds && matches!(r.verdict, Verdict::Refuted(_))));
 }
+
+#[test]
+fn a_parameter_with_more_elements_is_a_premise() {
+    let of = |extent: usize| {
+        func(
+            &format!("A: T.Buffer((8,), \"int32\"), B: T.Buffer(({extent},), \"int32\")"),
+            "for i in range(8):\n        B[i] = A[i]",
+        )
+    };
+    for (extent, is_premise) in [(8, false), (9, true), (64, true)] {
+        let judged = pair::validate(&of(8), &of(extent), &[], &judge()).unwrap();
+        let premises: Vec<String> = judged.premises.iter().map(ToString::to_string).collect();
+        let names_it = premises.iter().any(|premise| premise.contains("room for padding in B"));
+        assert_eq!(names_it, is_premise, "{extent}: {premises:?}");
+    }
+    assert_ne!(worst(&validate(&of(9), &of(8))).word(), "proved");
+}

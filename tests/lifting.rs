@@ -270,3 +270,28 @@ fn a_stage_that_may_trap_is_not_read_under_a_condition_only() {
         assert_eq!(is_proved, is_equal, "{value}");
     }
 }
+
+#[test]
+fn a_select_may_trap_on_the_side_that_is_not_chosen() {
+    let params = "a: (n, m) int32, c: (n,) int32, x: T.int32";
+    let sum = |index: &str, value: &str| {
+        format!("for i in range(n):\n    C[i] = 0\n    for k in range(m):\n        C[i] = C[i] + {value}")
+            .replace('@', index)
+    };
+    let before = |value: &str| read(&program(params, &sum("k", &format!("T.if_then_else(x != 0, {value}, 0)"))));
+    for (choice, value, is_equal) in [
+        ("if_then_else", "A[i, @] // x", true),
+        ("Select", "A[i, @] // x", false),
+        ("Select", "T.if_then_else(x > 3, A[i, @] % x, 1)", false),
+        ("Select", "A[i, @] >> x", false),
+        ("Select", "A[i, @] // 5", true),
+        ("Select", "A[i, @] * x", true),
+    ] {
+        let after = read(&program(params, &sum("m - 1 - k", &format!("T.{choice}(x != 0, {value}, 0)"))));
+        let before = before(value);
+        let found = pair::definitions_claim(&before, &after, false);
+        let is_proved =
+            found.is_some_and(|(after, evidence)| is_proved(&judge().check_pass(&before, &after, &evidence)));
+        assert_eq!(is_proved, is_equal, "{choice} {value}");
+    }
+}

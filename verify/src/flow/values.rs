@@ -108,7 +108,7 @@ impl Rewrite for Taken<'_> {
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         let Expr::IfThenElse(cond, a, b) = expr else { return self.expr_children(expr) };
-        if cond.reads_memory() || !cond.dtype().is_scalar() {
+        if cond.reads_memory() || is_partial(cond) || !cond.dtype().is_scalar() {
             return self.expr_children(expr);
         }
         let not = Expr::unary(UnaryOp::Not, Expr::clone(cond));

@@ -75,11 +75,8 @@ impl Pair<'_> {
     /// is a report.
     pub(super) fn claim(&self, way: Way, has_other: bool) -> Result<Evidence, String> {
         let Self { before, after, evidence, .. } = *self;
-        match (way, self.scalar) {
-            (Way::Loops | Way::Values | Way::Definitions, Some(scalar)) => {
-                return scalar.claim(way, self.reassociate);
-            }
-            _ => {}
+        if let (Way::Loops | Way::Values | Way::Definitions, Some(scalar)) = (way, self.scalar) {
+            return scalar.claim(way, self.reassociate);
         }
         match way {
             Way::Lockstep | Way::Loops if !self.is_whole => {
