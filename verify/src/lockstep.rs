@@ -285,12 +285,9 @@ impl<'a> Lockstep<'a> {
 
     /// Expressions that the program after evaluates where the one before does not.
     fn have_values(&mut self, exprs: &[Expr]) {
-        if let Some(expr) = exprs.iter().find(|expr| !has_value(expr, self.relation, self.before)) {
-            self.stuck(format!("`{expr}` is evaluated after where it is not before, and may have no value there"));
-        }
-        if exprs.iter().any(Expr::reads_memory) {
-            self.goal(Obligation::Simulation, GoalKind::Early);
-        }
+        let why = |expr: &Expr| GoalKind::Stuck(format!("`{expr}` may have no value where it was not asked before"));
+        let lacking = exprs.iter().find(|expr| !has_value(expr, self.relation, self.before));
+        self.goal(Obligation::Simulation, lacking.map_or(GoalKind::Early, why));
     }
 
     fn all_renamed(&self, exprs: &[Expr]) -> Vec<Expr> {

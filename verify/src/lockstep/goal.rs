@@ -36,8 +36,8 @@ pub(crate) enum GoalKind {
     Stored(Expr, Expr),
     /// The walk cannot follow here.
     Stuck(String),
-    /// The program after reads memory where the one before does not: whether that is inside of its buffer is asked of the program
-    /// after alone. Nothing is to be decided here.
+    /// The program after evaluates something where the one before does not: whether what it reads is inside of its buffer is asked of
+    /// the program after alone. Nothing is to be decided here.
     Early,
     /// A statement of the program before has no counterpart; the way to it is never gone.
     Missing,

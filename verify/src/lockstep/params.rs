@@ -1,15 +1,14 @@
 //! The calling conventions of two programs side by side: a caller that calls the one can call the other.
 
-use tilewright_ir::PrimFunc;
+use tilewright_ir::{PrimFunc, Var};
 
 use super::Lockstep;
 
 impl Lockstep<'_> {
     /// The calling convention: parameters correspond, and so do their buffers.
     pub(super) fn params(&mut self, before: &PrimFunc, after: &PrimFunc) {
-        let same_types = before.params.len() == after.params.len()
-            && before.params.iter().zip(&after.params).all(|(old, new)| old.dtype() == new.dtype());
-        if !same_types {
+        let types = |func: &PrimFunc| func.params.iter().map(Var::dtype).collect::<Vec<_>>();
+        if types(before) != types(after) {
             return self.stuck("the parameters differ in number or type");
         }
         let (known, called) = (before.symbols(), after.symbols());
