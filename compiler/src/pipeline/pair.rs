@@ -17,7 +17,7 @@ pub use symbols::carried;
 use symbols::{rename_symbols, same_form};
 pub use vectors::vector_claim;
 
-use self::ways::{Judgement, Pair, with_definitions, with_values};
+use self::ways::{Judgement, Pair, take_back, with_definitions, with_values};
 use super::assume::{self, AssumeFault, Assumption};
 use super::executed::{self, Before, Order, Runs};
 use super::findings::{LoopMap, Tried, Validity, Way, loop_maps};
@@ -136,6 +136,9 @@ pub fn validate_given(
     let Judgement { evidence: found, mut reports, mut tried } = pair.judged(judge);
     let how = if reassociate { Order::Any } else { Order::Same };
     let runs = executed::refute_in(how, Before::Func(before), &after, Some(&evidence), &mut reports);
+    if runs != Runs::Differ {
+        take_back(judge, before, &mut reports);
+    }
     let is_proved = !reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved());
     let is_refuted = reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_)));
     let way = if runs == Runs::Differ { Some(Way::Run) } else { is_proved.then(|| Way::of(&found.comparison)) };

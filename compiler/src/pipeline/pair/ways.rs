@@ -11,7 +11,7 @@
 //! Programs with vectors are compared in the middle three ways without them.
 
 use tilewright_ir::{Buffer, Comparison, Evidence, PrimFunc};
-use tilewright_verify::{Judge, Report, Verdict};
+use tilewright_verify::{Judge, Obligation, Reason, ReasonKind, Report, Side, Verdict};
 
 use super::vectors::Scalar;
 use crate::pipeline::findings::{Tried, Way};
@@ -91,6 +91,28 @@ impl Pair<'_> {
             Way::Definitions => with_definitions(before, after, evidence, self.reassociate),
             Way::Results if has_other && !is_constant(before) => Err("a shape is symbolic".into()),
             Way::Results => Ok(of_params(before, Evidence { comparison: Comparison::Results, ..evidence.clone() })),
+        }
+    }
+}
+
+/// Takes back what refutes the program after alone if the program before is wrong in the same way: without a run in which they differ,
+/// that is no difference.
+pub(super) fn take_back(judge: &Judge, before: &PrimFunc, reports: &mut [Report]) {
+    let is_refuted = |report: &Report| matches!(report.verdict, Verdict::Refuted(_));
+    let is_after = |report: &Report| report.place.is_some_and(|place| place.side == Side::After);
+    if !reports.iter().any(|report| is_refuted(report) && is_after(report)) {
+        return;
+    }
+    let wrong: Vec<Obligation> = judge
+        .check_program(before)
+        .iter()
+        .filter(|report| is_refuted(report))
+        .map(|report| report.obligation)
+        .collect();
+    for report in reports.iter_mut().filter(|report| is_after(report) && wrong.contains(&report.obligation)) {
+        if let Verdict::Refuted(found) = &report.verdict {
+            let text = format!("it does not hold of the program before, either: {found}");
+            report.verdict = Verdict::Unknown(Reason::new(ReasonKind::Undecided, text));
         }
     }
 }
