@@ -35,9 +35,8 @@ fn of_pair(head: &str, before: &str, after: &str) -> Vec<String> {
     };
     let buffers = before.buffers().into_iter().filter_map(claim).collect();
     let evidence = Evidence { pass: "test".into(), buffers, ..Evidence::default() };
-    open(
-        &Judge::new(Config::default(), tilewright_search::strategies()).unwrap().check_pass(&before, &after, &evidence),
-    )
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
+    open(&judge.taking_over().check_pass(&before, &after, &evidence))
 }
 
 /// What is the same program is proved, and each twin is not.

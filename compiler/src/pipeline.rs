@@ -448,7 +448,6 @@ impl Lowering {
         executed::refute(Before::Func(&before), &after.func, Some(&after.evidence), &mut reports);
         let mut premises = Premise::of_call(&after.func);
         premises.extend(Premise::of_pass(&after.evidence));
-        premises.extend(Premise::of_reports(&reports));
         self.finish(pass.name, start, (reports, premises), allow_unknown);
         if self.is_complete() {
             let evidence = Some(after.evidence);

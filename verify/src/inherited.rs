@@ -6,13 +6,13 @@
 //!
 //! Nobody knows whether `I[i]` is inside of `A`, so neither program can be shown to stay in its buffers by itself. But the walk along
 //! a correspondence ([`crate::lockstep`]) makes each access after the image of an access before, at the same time: if the program
-//! before stays in its buffers, so does the program after. A pass answers for no more than that. What is taken for granted
-//! of the program before is a premise that the report lists.
+//! before stays in its buffers, so does the program after. What is taken for granted of the program before is a premise that the
+//! report lists. Pairs of foreign programs are judged like that ([`Judge::taking_over`]); our own passes are shown by themselves.
 
 use tilewright_ir::{Comparison, Evidence, Expr, PrimFunc};
 
 use crate::door::inspected;
-use crate::judge::Report;
+use crate::judge::{Judge, Report};
 use crate::lockstep::{Goal, GoalKind};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -41,21 +41,24 @@ fn has_eager_loads(func: &PrimFunc) -> bool {
     found
 }
 
-/// The reports about the program after alone. Those of `obligations` that are open hold if they hold of the program before; those that
-/// do not hold are no difference between the two.
-pub(crate) fn given(obligations: &[Obligation], mut reports: Vec<Report>) -> Vec<Report> {
-    for report in reports.iter_mut().filter(|report| obligations.contains(&report.obligation)) {
-        match &report.verdict {
-            Verdict::Unknown(reason) if !reason.is_internal() => {
-                (report.verdict, report.method) = (inspected(), Method::Before);
-                report.proof.clear();
+impl Judge {
+    /// The reports about the program after alone. Those of `obligations` that are open hold if they hold of the program before; those that
+    /// do not hold are no difference between the two.
+    pub(crate) fn given(&self, obligations: &[Obligation], mut reports: Vec<Report>) -> Vec<Report> {
+        let obligations = if self.takes_over { obligations } else { &[] };
+        for report in reports.iter_mut().filter(|report| obligations.contains(&report.obligation)) {
+            match &report.verdict {
+                Verdict::Unknown(reason) if !reason.is_internal() => {
+                    (report.verdict, report.method) = (inspected(), Method::Before);
+                    report.proof.clear();
+                }
+                Verdict::Refuted(found) => {
+                    let text = format!("it does not hold of the program before, either: {found}");
+                    report.verdict = Verdict::Unknown(Reason::undecided(text));
+                }
+                Verdict::Unknown(_) | Verdict::Proved(_) | Verdict::Vacuous(_) | Verdict::Skipped(_) => {}
             }
-            Verdict::Refuted(found) => {
-                let text = format!("it does not hold of the program before, either: {found}");
-                report.verdict = Verdict::Unknown(Reason::undecided(text));
-            }
-            Verdict::Unknown(_) | Verdict::Proved(_) | Verdict::Vacuous(_) | Verdict::Skipped(_) => {}
         }
+        reports
     }
-    reports
 }

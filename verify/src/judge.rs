@@ -146,6 +146,8 @@ pub struct Judge {
     pub(crate) windows: Windows,
     /// Points of a constant shape that may be enumerated to prove an obligation.
     pub(crate) most_points: u64,
+    /// Whether what is open of the program after may follow from the program before.
+    pub(crate) takes_over: bool,
 }
 
 /// A verdict and how it was found.
@@ -173,6 +175,7 @@ impl Judge {
             record: None,
             windows: Windows::default(),
             most_points: config.most_points,
+            takes_over: false,
         })
     }
 
@@ -180,6 +183,14 @@ impl Judge {
     #[must_use]
     pub fn recording(self) -> Self {
         Self { record: Some(Record::default()), ..self }
+    }
+
+    /// The judge for pairs of programs of which the first is given: what is open of the program after holds if it holds of the program
+    /// before ([`Method::Before`]), which becomes a premise ([`crate::Premise::of_reports`]). Without, a pass has to be shown to keep
+    /// accesses inside by itself.
+    #[must_use]
+    pub fn taking_over(&self) -> Self {
+        Self { takes_over: true, ..self.clone() }
     }
 
     /// Whether reports carry their proofs.

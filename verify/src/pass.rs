@@ -127,7 +127,7 @@ impl Judge {
         });
         let own = self.check_program_on(Side::After, after);
         let is_inherited = are_paired && reports.iter().all(|report| report.verdict.is_proved());
-        reports.extend(if is_inherited { inherited::given(&[Obligation::Bounds], own) } else { own });
+        reports.extend(if is_inherited { self.given(&[Obligation::Bounds], own) } else { own });
         base.grounded(reports)
     }
 

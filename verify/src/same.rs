@@ -12,7 +12,6 @@ use tilewright_ir::{BufferClaim, Evidence, Expr, PrimFunc};
 
 use crate::access::Base;
 use crate::door::inspected;
-use crate::inherited;
 use crate::judge::{Judge, Report, Side};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -24,7 +23,7 @@ impl Judge {
         let mut reports = vec![Self::report(Obligation::Simulation, "the program is the same up to names", || {
             (inspected(), Method::Inspection("same program"))
         })];
-        reports.extend(inherited::given(&Obligation::ALL, self.check_program_on(Side::After, after)));
+        reports.extend(self.given(&Obligation::ALL, self.check_program_on(Side::After, after)));
         base.grounded(reports)
     }
 }

@@ -131,6 +131,7 @@ pub fn validate_given(
     let Related { after, evidence, unpaired, is_whole } = relate(before, after, maps)?;
     assume::have_values(judge, before, assumed).map_err(PairFault::of_assumption)?;
     let (before, after) = (&assume::asserted(before, assumed), assume::asserted(&after, assumed));
+    let judge = &judge.taking_over();
     let scalar = vectors::without(before, &after, maps, judge);
     let pair = Pair { before, after: &after, evidence: &evidence, is_whole, reassociate, scalar: scalar.as_ref() };
     let Judgement { evidence: found, mut reports, mut tried } = pair.judged(judge);

@@ -34,7 +34,6 @@ pub(crate) use statement::{is_kept, is_small};
 use crate::access::Base;
 use crate::claims::Relation;
 use crate::finder;
-use crate::inherited;
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::lanes::renamed;
 use crate::lockstep::{Goal, Lockstep};
@@ -106,7 +105,7 @@ impl Judge {
                 .push(Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, &goal)));
         }
         reports.extend(self.in_parallel(|| whole.decide(&relation)));
-        reports.extend(inherited::given(&[Obligation::Bounds], self.check_program_on(Side::Before, before)));
+        reports.extend(self.given(&[Obligation::Bounds], self.check_program_on(Side::Before, before)));
         reports
     }
 }
