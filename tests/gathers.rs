@@ -329,3 +329,16 @@ fn an_access_that_leaves_both_programs_is_no_difference() {
     let judged = validate(&read(head, body), &other, &[], &judge).unwrap();
     assert!(!judged.reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_))), "{judged:#?}");
 }
+
+#[test]
+fn a_view_has_to_lie_in_its_memory_whatever_the_program_before_does() {
+    // Only the caller knows whether eight elements from `q` on are there.
+    let head =
+        "A: T.Buffer((9,), \"float32\"), B: T.Buffer((8,), \"float32\"), I: T.Buffer((8,), \"int32\"), q: T.int32";
+    let body = |view: &str, read: &str| format!("{view}for i in range(8):\n        B[i] = {read}");
+    let view = "V = T.decl_buffer((8,), \"float32\", data=A.data, elem_offset=q)\n    ";
+    let plain = body("", "A[I[i]]");
+    assert_eq!(of_pair(head, &plain, &plain), Vec::<String>::new());
+    assert_ne!(of_pair(head, &plain, &body(view, "A[I[i]]")), Vec::<String>::new());
+    assert_ne!(of_pair(head, &plain, &body(view, "V[I[i]]")), Vec::<String>::new());
+}

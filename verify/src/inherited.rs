@@ -19,13 +19,24 @@ use crate::obligation::Obligation;
 use crate::reason::Reason;
 use crate::verdict::Verdict;
 
-/// Whether each access of the program after is the image of an access before, if these goals hold: no padding is filled, no lane
-/// is written that had no value, and nothing is read that was not: by a condition that is asked earlier, or by a choice that evaluates both sides. Other comparisons than these two speak of values,
-/// which other accesses may give.
+/// Whether each access of the program after is the image of an access before, if these goals hold:
+///
+/// - no padding is filled, and no lane is written that had no value;
+/// - nothing is read that was not, by a condition that is asked earlier or by a choice that evaluates both sides;
+/// - no buffer is a view: that a view lies inside of its memory is asked of the program after alone.
+///
+/// Other comparisons than these two speak of values, which other accesses may give.
 pub(crate) fn is_each_access_paired(after: &PrimFunc, evidence: &Evidence, goals: &[Goal]) -> bool {
     let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Early);
     let is_of_accesses = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
-    is_of_accesses && evidence.fills.is_empty() && !goals.iter().any(is_more) && !has_eager_loads(after)
+    let is_unpaired = goals.iter().any(is_more) || has_views(after) || has_eager_loads(after);
+    is_of_accesses && evidence.fills.is_empty() && !is_unpaired
+}
+
+/// Whether two buffers show the same memory.
+fn has_views(func: &PrimFunc) -> bool {
+    let buffers = func.buffers();
+    buffers.iter().any(|one| buffers.iter().any(|other| one != other && one.aliases(other)))
 }
 
 /// Whether a `select`, which evaluates both sides, reads memory.

@@ -11,12 +11,12 @@ use super::nest::{Function, Node, mentions, replaced};
 use super::recipe::{Base, How, Index, Kind, Twist, Value, View};
 use super::rewrite::at_place;
 
-/// What is wrong with the vectors.
+/// A mistake that a loop gets while it becomes vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
     /// Nothing.
     None,
-    /// What is read lies one element further.
+    /// The loads are shifted by one element.
     Offset,
     /// Each second element is read.
     Stride,

@@ -19,7 +19,7 @@ use super::engine::{Param, StageProgram};
 use super::inputs::Numbers;
 use super::layout::shape;
 
-/// What the elements of input tensors hold.
+/// How the values of input tensors are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inputs {
     /// Pseudo-random values ([`Numbers::value`]).
@@ -48,12 +48,12 @@ impl Inputs {
     }
 }
 
-/// What the arguments of a run are made from.
+/// How the arguments of a run are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Draw {
     /// The seed of pseudo-random values.
     pub seed: u64,
-    /// What input tensors hold.
+    /// How the values of input tensors are chosen.
     pub inputs: Inputs,
 }
 
