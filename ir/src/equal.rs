@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::block::{Block, BlockRegion};
 use crate::buffer::Buffer;
 use crate::expr::Expr;
 use crate::func::{Module, PrimFunc};
@@ -175,7 +176,29 @@ impl Matcher {
             AttrValue::Expr(x) => matches!(b, AttrValue::Expr(y) if self.expr(x, y)),
             AttrValue::List(x) => matches!(b, AttrValue::List(y) if self.all(x, y, Self::attr)),
             AttrValue::Dict(x) => matches!(b, AttrValue::Dict(y) if self.entries(x, y)),
+            AttrValue::Block(x) => matches!(b, AttrValue::Block(y) if self.block(x, y)),
         }
+    }
+
+    /// Returns whether two blocks say the same.
+    fn block(&mut self, a: &Block, b: &Block) -> bool {
+        let region = |m: &mut Self, x: &BlockRegion, y: &BlockRegion| {
+            let range = |m: &mut Self, x: &(Expr, Expr), y: &(Expr, Expr)| m.expr(&x.0, &y.0) && m.expr(&x.1, &y.1);
+            m.buffer(&x.buffer, &y.buffer) && m.all(&x.ranges, &y.ranges, range)
+        };
+        let regions = |m: &mut Self, x: &Option<Vec<BlockRegion>>, y: &Option<Vec<BlockRegion>>| match (x, y) {
+            (Some(x), Some(y)) => m.all(x, y, region),
+            (None, None) => true,
+            _ => false,
+        };
+        a.name == b.name
+            && (a.has_predicate, a.has_init) == (b.has_predicate, b.has_init)
+            && self.all(&a.axes, &b.axes, |m, x, y| {
+                x.kind == y.kind && m.var(&x.var, &y.var) && m.expr(&x.min, &y.min) && m.expr(&x.extent, &y.extent)
+            })
+            && regions(self, &a.reads, &b.reads)
+            && regions(self, &a.writes, &b.writes)
+            && self.entries(&a.annotations, &b.annotations)
     }
 
     /// Returns whether two dictionaries have equal keys and values in the same order.

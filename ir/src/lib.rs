@@ -24,6 +24,10 @@
 //! shape traps, and so does a read of an element that was never written. Vector elements and vector accesses follow
 //! RFC 39 and RFC 63: `A[i]` has the element type of the buffer, and only the last index may be a vector.
 //!
+//! # Blocks
+//! A [`Block`] of S-TIR is an attribute of a statement that has the meaning of the block already. What it says about its axes and its
+//! accesses is a claim.
+//!
 //! # Indices
 //! Indices are integers. The meaning of an index expression is defined over the mathematical integers
 //! ([`Expr::eval_index`]), with division rounding towards minus infinity as in the RFCs. That no intermediate value
@@ -47,6 +51,7 @@
 //! This crate only defines and evaluates. It never simplifies, inverts or optimises an expression, because the judge
 //! trusts it.
 
+pub mod block;
 pub mod buffer;
 pub mod check;
 pub mod definition;
@@ -74,6 +79,7 @@ pub mod tile;
 pub mod var;
 pub mod visit;
 
+pub use block::{AxisKind, BLOCK, Block, BlockAxis, BlockParts, BlockRegion};
 pub use buffer::{
     AxisSeparators, Buffer, BufferInfo, MAX_SYMBOLIC_ELEMENTS, Scope, SeparatorError, SizeError, checked_size,
 };

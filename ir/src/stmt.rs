@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::block::Block;
 use crate::buffer::Buffer;
 use crate::diag::Span;
 use crate::expr::Expr;
@@ -185,6 +186,8 @@ pub enum AttrValue {
     List(Vec<AttrValue>),
     /// A dictionary, in source order.
     Dict(Vec<(String, AttrValue)>),
+    /// What a block says; see [`Block`].
+    Block(Arc<Block>),
 }
 
 impl Stmt {

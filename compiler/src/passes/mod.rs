@@ -3,6 +3,7 @@
 mod apply_buffer_transforms;
 mod flatten_buffer;
 mod lanes;
+mod lower_blocks;
 mod lower_texture;
 mod remap;
 mod schedule;
@@ -21,6 +22,7 @@ use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
 
 pub use apply_buffer_transforms::apply_buffer_transforms;
 pub use flatten_buffer::flatten_buffer;
+pub use lower_blocks::lower_blocks;
 pub use lower_texture::lower_texture;
 pub use schedule::{compute_at, compute_inline, double_buffer, split, unroll};
 pub use simplify::simplify;
@@ -63,6 +65,13 @@ fn always(_: &PrimFunc) -> bool {
 
 /// Every pass, by name, in the order of the pipeline.
 pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "lower_blocks",
+        summary: "replace blocks of S-TIR by the statements that they stand for",
+        run: lower_blocks,
+        wanted: lower_blocks::is_wanted,
+        request: None,
+    },
     Pass {
         name: "split",
         summary: "split a loop in two: split=i:4",
@@ -142,17 +151,20 @@ pub static PASSES: &[Pass] = &[
     },
 ];
 
-/// The passes that `check` and `compile` run after the steps of a schedule, in order. Buffers are flattened before loops are vectorized: the
+/// The passes that `check` and `compile` run after blocks were lowered and the steps of a schedule applied, in order. Buffers are flattened before loops are vectorized: the
 /// channels of an NCHW buffer are evenly spaced in flat memory, but are no ramp in its last axis.
 pub static DEFAULT_PIPELINE: &[&str] =
     &["apply_buffer_transforms", "tile_layout", "flatten_buffer", "vectorize", "lower_texture", "simplify"];
 
-/// Returns the names of the passes for a function, in order: one for each step of its schedule, then [`DEFAULT_PIPELINE`].
+/// Returns the names of the passes for a function, in order: that for its blocks, one for each step of its schedule, then
+/// [`DEFAULT_PIPELINE`].
 ///
 /// # Errors
 /// `schedule`: a step is no primitive.
 pub fn pipeline_of(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
-    Ok(schedule::names(func)?.into_iter().chain(DEFAULT_PIPELINE.iter().copied()).collect())
+    let blocks = lower_blocks::is_wanted(func).then_some("lower_blocks");
+    let steps = schedule::names(func)?;
+    Ok(blocks.into_iter().chain(steps).chain(DEFAULT_PIPELINE.iter().copied()).collect())
 }
 
 /// Returns the pass of that name.

@@ -199,7 +199,8 @@ impl<'a> Reader<'a> {
                         | AttrValue::Var(_)
                         | AttrValue::Expr(_)
                         | AttrValue::List(_)
-                        | AttrValue::Dict(_) => {
+                        | AttrValue::Dict(_)
+                        | AttrValue::Block(_) => {
                             return self.error("pad-value", entry.range(), "the pad value is not a number", help);
                         }
                     });

@@ -65,6 +65,7 @@ impl<'a> Reader<'a> {
             };
             let var = Var::new(name.id.as_str(), header.ty);
             self.bind(name.id.as_str(), Binding::Value(Expr::from(&var)));
+            self.remember_range(&var, &header.min, &header.extent);
             vars.push(var);
         }
         self.depth += vars.len();
@@ -136,16 +137,8 @@ impl<'a> Reader<'a> {
         let (first, last): (Option<Value>, Option<Value>) = (self.value(start), self.value(stop));
         let (min, stop) = self.unify(first?, last?, start.range())?;
         let ty = stop.dtype();
-        let extent = match (&min, stop) {
-            (Expr::Int { value: 0, .. }, stop) => stop,
-            (Expr::Int { value: a, .. }, Expr::Int { value: b, ty }) => {
-                match Expr::int_of(if sabotage::on("reader-stop-is-extent") { b } else { b - a }, ty) {
-                    Some(extent) => extent,
-                    None => return self.error("loop", start.range(), "the loop has too many iterations", "shorten it"),
-                }
-            }
-            (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => extent.into_expr(),
-            (min, stop) => stop - min.clone(),
+        let Some(extent) = extent_between(&min, stop) else {
+            return self.error("loop", start.range(), "the loop has too many iterations", "shorten it");
         };
         Some(LoopHeader { min, extent, kind, ty, annotations: Vec::new() })
     }
@@ -192,6 +185,19 @@ impl<'a> Reader<'a> {
             ),
         }
     }
+}
+
+/// Returns the number of integers from `min` to `stop - 1`: computed for constants, `n` from `min` to `min + n`, and the difference
+/// otherwise. `None` if it leaves the type.
+pub(super) fn extent_between(min: &Expr, stop: Expr) -> Option<Expr> {
+    Some(match (min, stop) {
+        (Expr::Int { value: 0, .. }, stop) => stop,
+        (Expr::Int { value: a, .. }, Expr::Int { value: b, ty }) => {
+            Expr::int_of(if sabotage::on("reader-stop-is-extent") { b } else { b - a }, ty)?
+        }
+        (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => extent.into_expr(),
+        (min, stop) => stop - min.clone(),
+    })
 }
 
 /// Returns the header of a loop from 0 to `extent - 1`, with a variable of the extent's type.

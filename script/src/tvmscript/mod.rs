@@ -39,6 +39,7 @@
 
 mod args;
 mod attrs;
+mod blocks;
 mod buffer;
 mod calls;
 mod expr;

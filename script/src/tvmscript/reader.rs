@@ -4,6 +4,7 @@ use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, Var};
 
+use super::blocks::OpenBlock;
 use crate::index_map::Symbols;
 use crate::source::{nearest, span};
 
@@ -70,6 +71,10 @@ pub(crate) struct Reader<'a> {
     pub(super) maps: Vec<PendingMap<'a>>,
     /// The entries of the function's `tile_layout`.
     pub(super) tiles: Vec<PendingTile<'a>>,
+    /// The blocks around the current statement.
+    pub(super) blocks: Vec<OpenBlock>,
+    /// The first value and the extent of each loop so far.
+    pub(super) ranges: Vec<(Var, Expr, Expr)>,
     /// The entries of `{"axis_separators": {A: [1]}}` among the function's attributes.
     pub(super) separators: Vec<(String, &'a ast::Expr)>,
     /// The number of blocks around the current statement, each variable of a `T.grid` counted as one.

@@ -15,7 +15,7 @@
 //! | `T.attr(node, "key", value)` | attaches a hint |
 //! | `T.Assert(condition, "message")` | asserts a condition |
 //!
-//! Blocks of S-TIR (`T.block`) are not supported.
+//! Blocks of S-TIR (`T.sblock`) are statements of their own: [`super::blocks`].
 
 use std::sync::Arc;
 
@@ -35,6 +35,7 @@ impl<'a> Reader<'a> {
     pub(super) fn opens_scope(&self, call: &ast::ExprCall) -> bool {
         let scopes = [
             "alloc_buffer",
+            "sblock_alloc_buffer",
             "alloc_local",
             "alloc_shared",
             "Buffer",
@@ -48,20 +49,13 @@ impl<'a> Reader<'a> {
             "attr",
             "launch_thread",
             "block",
-            "Block",
             "sblock",
-            "SBlock",
             "init",
             "match_buffer",
             "realize",
             "Assert",
         ];
         self.callee(&call.func).is_some_and(|name| scopes.contains(&name))
-    }
-
-    /// Returns whether a call opens a block of S-TIR, whose body has a language of its own.
-    pub(super) fn opens_block(&self, call: &ast::ExprCall) -> bool {
-        matches!(self.callee(&call.func), Some("block" | "Block" | "sblock" | "SBlock" | "init"))
     }
 
     /// Reads a call that opens a scope, and binds the name on its left-hand side, `target`.
@@ -76,7 +70,7 @@ impl<'a> Reader<'a> {
         };
         let callee = self.callee(&call.func).unwrap_or("?").to_owned();
         match callee.as_str() {
-            "alloc_buffer" => {
+            "alloc_buffer" | "sblock_alloc_buffer" => {
                 let declaration = self.declaration(call, &callee)?;
                 if let Some(data) = declaration.data {
                     return self.error(
@@ -158,11 +152,11 @@ impl<'a> Reader<'a> {
                 let Some(BlockItem::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
                 Some(Box::new(move |body| Stmt::seq(vec![assert, body])))
             }
-            "block" | "Block" | "sblock" | "SBlock" | "init" => self.error(
-                "unsupported",
+            "block" | "sblock" | "init" => self.error(
+                "block",
                 call.range(),
-                "blocks of S-TIR are not read yet",
-                "write the loops and stores without `T.block`, the axes as loop variables, `T.init` as an `if`",
+                "a block has statements of its own",
+                "write `with T.sblock(\"C\"):` and the statements below it, one block for each `with`",
             ),
             _ => self.error(
                 "unsupported",
@@ -221,6 +215,7 @@ impl<'a> Reader<'a> {
         };
         let var = Var::new(name, extent.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
+        self.remember_range(&var, &Expr::Int { value: 0, ty: var.dtype().scalar }, &extent);
         Some(Box::new(move |body| Stmt::for_loop(&var, extent, ForKind::ThreadBinding(tag), body)))
     }
 

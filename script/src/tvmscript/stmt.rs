@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the statements of a block, and nests the scopes that they open.
-    fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
+    pub(super) fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
         let (scope, scopes) = (self.names.len(), self.scopes);
         self.depth += 1;
         let mut open: Vec<(ScopeWrapper, Vec<Stmt>)> = Vec::new();
@@ -221,6 +221,17 @@ impl<'a> Reader<'a> {
 
     /// Reads `with a, b as x:`; later items are inside the scope of earlier ones.
     fn with(&mut self, stmt: &'a ast::StmtWith) -> Option<Stmt> {
+        if let [item] = &stmt.items[..]
+            && let ast::Expr::Call(call) = &item.context_expr
+        {
+            if self.opens_block(call) {
+                self.check_no_target(item)?;
+                return self.block_stmt(call, &stmt.body);
+            }
+            if self.callee(&call.func) == Some("init") {
+                return self.init_stmt(call, &stmt.body);
+            }
+        }
         let scope = self.names.len();
         let mut wraps = Vec::new();
         for item in &stmt.items {
@@ -234,11 +245,6 @@ impl<'a> Reader<'a> {
             };
             let wrap = self.scope_from_call(item.optional_vars.as_deref(), call);
             if wrap.is_none() {
-                if self.opens_block(call) {
-                    // Its statements, such as `T.reads`, mean nothing without the block.
-                    self.names.truncate(scope);
-                    return None;
-                }
                 if let Some(target) = &item.optional_vars {
                     self.bind_failed(target);
                 }

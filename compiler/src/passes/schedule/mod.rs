@@ -30,7 +30,8 @@ mod region;
 mod split;
 mod unroll;
 
-use tilewright_ir::{Diagnostic, Evidence, Label, PrimFunc, ScheduleStep, Stmt};
+use tilewright_ir::{Comparison, Diagnostic, Evidence, Expr, Label, PrimFunc, ScheduleStep, Stmt, StoreOrigin};
+use tilewright_verify::reorder::Statement;
 
 pub use compute_at::compute_at;
 pub use compute_inline::compute_inline;
@@ -83,6 +84,18 @@ fn applied(primitive: &'static str, func: &PrimFunc, change: Change<'_>) -> Resu
     after.body = body;
     let comparison = claim.comparison(func, &after, &evidence);
     Ok(Rewritten { func: after, evidence: Evidence { comparison, ..evidence }, notes: Vec::new() })
+}
+
+/// What is claimed of two programs that have the same stores in the same iterations.
+pub(super) fn same_iterations(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
+    let origin = |(before, store): (usize, &Statement)| {
+        let loops: Vec<Expr> = store.loops().iter().map(Expr::from).collect();
+        StoreOrigin { when: None, before, forward: loops.clone(), back: loops }
+    };
+    let same = move |old: &[Statement], new: &[Statement]| {
+        (old.len() == new.len()).then(|| new.iter().enumerate().map(origin).collect())
+    };
+    Claim::Iterations(Box::new(same)).comparison(before, after, evidence)
 }
 
 /// A fault that has no place is one of the step.

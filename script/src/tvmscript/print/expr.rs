@@ -158,6 +158,7 @@ impl Printer {
                 format!("[{}]", values.join(", "))
             }
             AttrValue::Dict(entries) => self.dict(entries),
+            AttrValue::Block(block) => quote(&block.name),
         }
     }
 

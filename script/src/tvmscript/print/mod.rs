@@ -13,6 +13,7 @@
 //!         B[i] = A[i] * T.float32(2.0)
 //! ```
 
+mod block;
 mod expr;
 mod names;
 mod stmt;
@@ -40,14 +41,16 @@ pub fn print_func(func: &PrimFunc) -> String {
     let maps = func.attrs.layout_transform_map.iter().map(|(data, _)| data.clone());
     let tiles = func.attrs.tile_layout.iter().map(|(data, _)| data.clone());
     let transformed_data = maps.chain(tiles).collect();
-    let mut printer = Printer { text: String::new(), indent: 0, names: Names::new(func), transformed_data };
+    let names = Names::new(func);
+    let mut printer = Printer { text: String::new(), indent: 0, names, transformed_data, inits: Vec::new() };
     printer.func(func);
     printer.text
 }
 
 /// Prints an expression. Variables and buffers have their own names, which need not be unique.
 pub fn print_expr(expr: &Expr) -> String {
-    Printer { text: String::new(), indent: 0, names: Names::default(), transformed_data: Vec::new() }.expr(expr)
+    let (names, transformed_data) = (Names::default(), Vec::new());
+    Printer { text: String::new(), indent: 0, names, transformed_data, inits: Vec::new() }.expr(expr)
 }
 
 /// The state of the printer.
@@ -61,6 +64,8 @@ struct Printer {
     /// The data variables whose layout an attribute transforms. The separators of their buffers belong to the
     /// transformed layout, so they cannot be printed as those of a texture.
     transformed_data: Vec<Var>,
+    /// The condition of the initialisation of each block around the current statement, until it is printed.
+    inits: Vec<Option<Expr>>,
 }
 
 impl Printer {

@@ -29,14 +29,14 @@ impl Printer {
     }
 
     /// Prints a block one level deeper.
-    fn nested(&mut self, stmt: &Stmt) {
+    pub(super) fn nested(&mut self, stmt: &Stmt) {
         self.indent += 1;
         self.body(stmt);
         self.indent -= 1;
     }
 
     /// Prints a statement; `last` states whether it is the last one of its block.
-    fn stmt(&mut self, stmt: &Stmt, last: bool) {
+    pub(super) fn stmt(&mut self, stmt: &Stmt, last: bool) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => {
                 for (position, inner) in stmts.iter().enumerate() {
@@ -79,6 +79,7 @@ impl Printer {
                 let line = format!("T.evaluate({})", self.expr(value));
                 self.line(&line);
             }
+            StmtKind::Attr { value: AttrValue::Block(block), body, .. } => self.block(block, body, last),
             StmtKind::Attr { node, key, value, body } => {
                 let call = format!("T.attr({}, {}, {})", self.attr(node), quote(key), self.attr(value));
                 self.scope(&call, None, body, last);
@@ -91,7 +92,7 @@ impl Printer {
     }
 
     /// Prints the statements that follow in the same block. An empty sequence needs no line there.
-    fn rest(&mut self, body: &Stmt) {
+    pub(super) fn rest(&mut self, body: &Stmt) {
         self.stmt(body, true);
     }
 
@@ -108,6 +109,14 @@ impl Printer {
 
     /// Prints an `if` or, for an `if` that is the whole `else` branch, an `elif`.
     fn branch(&mut self, word: &str, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) {
+        let is_init = word == "if" && else_body.is_none() && self.inits.last().is_some_and(|init| init.as_ref() == Some(cond));
+        if is_init {
+            self.inits.pop();
+            self.inits.push(None);
+            self.line("with T.init():");
+            self.nested(then_body);
+            return;
+        }
         let line = format!("{word} {}:", self.expr(cond));
         self.line(&line);
         self.nested(then_body);
