@@ -369,6 +369,7 @@ pub fn lower(
         }
         None => judge.check_program(&program.func),
     };
+    reports.extend(judge.check_blocks(&program.func, &crate::blocks::inverses(&program.func)));
     let factored = factored(program, judge);
     reports.extend(factored.iter().flat_map(|(reports, _)| reports.clone()));
     races::look_by_running(&program.func, &mut reports);

@@ -34,6 +34,7 @@
 //! `definition` of a definition, `plan` of memory plans. [`judge`] has the entry points.
 
 pub mod access;
+mod blocks;
 pub mod certificate;
 mod claims;
 pub mod concrete;

@@ -3,7 +3,7 @@
 //! | about | obligations |
 //! |---|---|
 //! | maps, layouts | bounds, injective, tight, inverse, padding, overflow, specification; tiling and bitcast of layouts |
-//! | programs | bounds, overflow, lanes, race, defined, texture |
+//! | programs | bounds, overflow, lanes, race, defined, texture; region, iteration and order of blocks |
 //! | passes, lowering | simulation, iteration, order, alive, flatten, padding, race; those of maps and layouts for their claims |
 //! | kernels | dividend |
 //! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access |
@@ -46,6 +46,8 @@ pub enum Obligation {
     Lanes,
     /// Iterations that run at once never touch the same element unless all of them read it.
     Race,
+    /// Each access of a block is one of those that it states.
+    Region,
     /// No value is read that was never written.
     Defined,
     /// The map or layout equals an independent statement of it.
@@ -66,7 +68,7 @@ pub enum Obligation {
 
 impl Obligation {
     /// All obligations, in the order of their declaration.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Bounds,
         Self::Injective,
         Self::Tight,
@@ -82,6 +84,7 @@ impl Obligation {
         Self::Texture,
         Self::Lanes,
         Self::Race,
+        Self::Region,
         Self::Defined,
         Self::Specification,
         Self::Bitcast,
@@ -110,6 +113,7 @@ impl Obligation {
             Self::Texture => "texture",
             Self::Lanes => "lanes",
             Self::Race => "race",
+            Self::Region => "region",
             Self::Defined => "defined",
             Self::Specification => "specification",
             Self::Bitcast => "bitcast",

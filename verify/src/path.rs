@@ -504,37 +504,45 @@ pub(crate) fn settled_sites(func: &PrimFunc) -> Vec<Site<'_>> {
 /// [`sites`] of one statement at the end of a path.
 pub(crate) fn sites_in<'a>(stmt: &'a Stmt, path: &Path) -> Vec<Site<'a>> {
     let mut found = Vec::new();
-    collect(stmt, &mut path.clone(), &mut found);
+    let mut add = |stmt: &'a Stmt, path: &Path| {
+        if !stmt.exprs().is_empty() {
+            found.push(Site { stmt, path: path.clone() });
+        }
+    };
+    collect(stmt, &mut path.clone(), &mut add);
     found
 }
 
-/// Appends the sites in a statement. The path is restored on return.
-fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
-    if !stmt.exprs().is_empty() {
-        found.push(Site { stmt, path: path.clone() });
-    }
+/// Calls `visit` for each statement of a function and the path to it, in program order.
+pub(crate) fn each_statement<'a>(func: &'a PrimFunc, visit: &mut impl FnMut(&'a Stmt, &Path)) {
+    collect(&func.body, &mut Path::of(func), visit);
+}
+
+/// Calls `visit` for each statement in a statement. The path is restored on return.
+fn collect<'a>(stmt: &'a Stmt, path: &mut Path, visit: &mut impl FnMut(&'a Stmt, &Path)) {
+    visit(stmt, path);
     let depth = path.steps.len();
     match &stmt.kind {
         StmtKind::For(inner) => {
             path.enter(inner);
-            collect(&inner.body, path, found);
+            collect(&inner.body, path, visit);
         }
         StmtKind::Let { var, value, body } => {
             path.steps.push(Step::Let(var.clone(), value.clone()));
-            collect(body, path, found);
+            collect(body, path, visit);
         }
         StmtKind::If { cond, then_body, else_body } => {
             path.guard(cond, true, [&**then_body]);
-            collect(then_body, path, found);
+            collect(then_body, path, visit);
             path.leave(depth);
             if let Some(else_body) = else_body {
                 path.guard(cond, sabotage::on("else-is-not-negated"), [&**else_body]);
-                collect(else_body, path, found);
+                collect(else_body, path, visit);
             }
         }
         StmtKind::Seq(stmts) => {
             for (position, stmt) in stmts.iter().enumerate() {
-                collect(stmt, path, found);
+                collect(stmt, path, visit);
                 // An assertion holds for the statements after it.
                 if let StmtKind::Assert { cond, .. } = &stmt.kind {
                     path.guard(cond, true, &stmts[position + 1..]);
@@ -542,7 +550,7 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
             }
         }
         StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {
-            collect(body, path, found);
+            collect(body, path, visit);
         }
         StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => {}
     }

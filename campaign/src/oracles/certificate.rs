@@ -117,7 +117,8 @@ fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> O
         | Obligation::PlanDisjoint
         | Obligation::PlanFits
         | Obligation::PlanType
-        | Obligation::PlanAccess => None,
+        | Obligation::PlanAccess
+        | Obligation::Region => None,
     }
 }
 

@@ -275,7 +275,8 @@ impl Facts {
             | Obligation::PlanDisjoint
             | Obligation::PlanFits
             | Obligation::PlanType
-            | Obligation::PlanAccess => None,
+            | Obligation::PlanAccess
+            | Obligation::Region => None,
         }
     }
 }
@@ -499,7 +500,8 @@ impl RelayoutFacts {
             | Obligation::PlanDisjoint
             | Obligation::PlanFits
             | Obligation::PlanType
-            | Obligation::PlanAccess => None,
+            | Obligation::PlanAccess
+            | Obligation::Region => None,
         }
     }
 }

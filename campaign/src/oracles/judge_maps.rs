@@ -207,7 +207,8 @@ impl Facts {
             | Obligation::PlanDisjoint
             | Obligation::PlanFits
             | Obligation::PlanType
-            | Obligation::PlanAccess => None,
+            | Obligation::PlanAccess
+            | Obligation::Region => None,
         }
     }
 }

@@ -87,7 +87,10 @@ impl<'a> Reader<'a> {
             let bind = |body, (axis, value): (BlockAxis, Expr)| {
                 Stmt::new(StmtKind::Let { var: axis.var, value, body: Arc::new(body) })
             };
-            let values = Substitution::new(open.axes.iter().map(|(axis, _)| &axis.var), open.axes.iter().map(|(_, value)| value.clone()));
+            let values = Substitution::new(
+                open.axes.iter().map(|(axis, _)| &axis.var),
+                open.axes.iter().map(|(_, value)| value.clone()),
+            );
             let predicate = open.predicate.map(|cond| values.apply(&cond));
             let bound = open.axes.into_iter().rev().fold(below, bind);
             Stmt::block(block, predicate.into_iter().fold(bound, |body, cond| Stmt::guarded(cond, body)))
@@ -101,7 +104,9 @@ impl<'a> Reader<'a> {
                 open.has_init = true;
                 open.block("").is_first()
             }
-            Some(_) => return self.error("block", call.range(), "the block has an initialisation already", "join them"),
+            Some(_) => {
+                return self.error("block", call.range(), "the block has an initialisation already", "join them");
+            }
             None => {
                 let help = "it belongs into a block, `with T.sblock(\"C\"):`";
                 return self.error("block", call.range(), "`T.init` stands outside of a block", help);
@@ -127,19 +132,47 @@ impl<'a> Reader<'a> {
             }
             ast::Stmt::Expr(expr) => {
                 let ast::Expr::Call(call) = &*expr.value else { return None };
-                match self.callee(&call.func)? {
-                    "where" => Some(self.block_predicate(call)),
-                    "reads" => Some(self.regions(call).map(|regions| self.opened(|open| open.reads = Some(regions)))),
-                    "writes" => Some(self.regions(call).map(|regions| self.opened(|open| open.writes = Some(regions)))),
-                    "sblock_attr" | "block_attr" => {
-                        let found = self.annotations(call.arguments.args.first());
-                        Some(found.map(|found| self.opened(|open| open.annotations.extend(found))))
-                    }
-                    _ => None,
+                let word = self.callee(&call.func)?.to_owned();
+                let open = self.blocks.last()?;
+                let is_stated = match word.as_str() {
+                    "where" => open.predicate.is_some(),
+                    "reads" => open.reads.is_some(),
+                    "writes" => open.writes.is_some(),
+                    "sblock_attr" | "block_attr" => false,
+                    _ => return None,
+                };
+                if is_stated {
+                    let message = format!("`T.{word}` stands in this block already");
+                    return Some(self.error("block", call.range(), message, "join the two"));
                 }
+                Some(self.stated(&word, call))
             }
             _ => None,
         }
+    }
+
+    /// Reads `T.where`, `T.reads`, `T.writes` or `T.sblock_attr`.
+    fn stated(&mut self, word: &str, call: &'a ast::ExprCall) -> Option<()> {
+        match word {
+            "where" => {
+                let args = self.bind_args(call, "where", &["predicate"], 1)?;
+                let cond = self.condition(args.get(0)?)?;
+                self.opened(|open| open.predicate = Some(cond));
+            }
+            "reads" => {
+                let regions = self.regions(call)?;
+                self.opened(|open| open.reads = Some(regions));
+            }
+            "writes" => {
+                let regions = self.regions(call)?;
+                self.opened(|open| open.writes = Some(regions));
+            }
+            _ => {
+                let found = self.annotations(call.arguments.args.first())?;
+                self.opened(|open| open.annotations.extend(found));
+            }
+        }
+        Some(())
     }
 
     /// Changes the innermost block.
@@ -175,7 +208,12 @@ impl<'a> Reader<'a> {
                 (start, extent, value)
             }
             Some(_) => {
-                return self.error("block", domain.range(), "a domain is an extent, or a start and an end", "`(2, 130)`");
+                return self.error(
+                    "block",
+                    domain.range(),
+                    "a domain is an extent, or a start and an end",
+                    "`(2, 130)`",
+                );
             }
             None => {
                 let extent = self.value(domain)?;
@@ -236,14 +274,6 @@ impl<'a> Reader<'a> {
         self.opened(|open| open.axes.push((BlockAxis { var, kind, min, extent }, value)));
     }
 
-    /// Reads `T.where(x < 128)`.
-    fn block_predicate(&mut self, call: &'a ast::ExprCall) -> Option<()> {
-        let args = self.bind_args(call, "where", &["predicate"], 1)?;
-        let cond = self.condition(args.get(0)?)?;
-        self.opened(|open| open.predicate = Some(open.predicate.take().into_iter().fold(cond, |new, old| old.and(new))));
-        Some(())
-    }
-
     /// Reads the elements that a block reads or writes: `T.reads(A[i, 0:4], B[i])`, or a list of them.
     fn regions(&mut self, call: &'a ast::ExprCall) -> Option<Vec<BlockRegion>> {
         if let Some(keyword) = call.arguments.keywords.first() {
@@ -273,7 +303,8 @@ impl<'a> Reader<'a> {
             let message = format!("`{buffer}` has {} axes, but {} ranges are given", buffer.rank(), parts.len());
             return self.error("rank", arg.range(), message, "give a range or an index for each axis");
         }
-        let read: Vec<_> = parts.iter().zip(&buffer.shape).map(|(part, extent)| self.region_range(part, extent)).collect();
+        let read: Vec<_> =
+            parts.iter().zip(&buffer.shape).map(|(part, extent)| self.region_range(part, extent)).collect();
         let ranges = read.into_iter().collect::<Option<Vec<_>>>()?;
         Some(BlockRegion { buffer, ranges })
     }
@@ -314,8 +345,12 @@ impl<'a> Reader<'a> {
             Some(target) => {
                 let help = "bind the axes inside of the block: `i = T.axis.spatial(n, x)`";
                 self.errors.push(
-                    tilewright_ir::Diagnostic::error("block", Some(span(target.range())), "a block binds no names here")
-                        .with_help(help),
+                    tilewright_ir::Diagnostic::error(
+                        "block",
+                        Some(span(target.range())),
+                        "a block binds no names here",
+                    )
+                    .with_help(help),
                 );
                 None
             }

@@ -109,7 +109,8 @@ impl Printer {
 
     /// Prints an `if` or, for an `if` that is the whole `else` branch, an `elif`.
     fn branch(&mut self, word: &str, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) {
-        let is_init = word == "if" && else_body.is_none() && self.inits.last().is_some_and(|init| init.as_ref() == Some(cond));
+        let is_init =
+            word == "if" && else_body.is_none() && self.inits.last().is_some_and(|init| init.as_ref() == Some(cond));
         if is_init {
             self.inits.pop();
             self.inits.push(None);

@@ -1,0 +1,255 @@
+//! Blocks of S-TIR: what they say of themselves is proved where it holds, and false claims are not; they mean what TVM lowers them to.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use tilewright::passes::lower_blocks;
+use tilewright::pipeline::pair::validate;
+use tilewright_compiler::blocks::inverses;
+use tilewright_ir::equal::funcs_equal;
+use tilewright_ir::{Block, PrimFunc};
+use tilewright_verify::{Config, Judge, Report, Verdict};
+
+fn read(text: &str) -> PrimFunc {
+    tilewright_script::read_module(text).unwrap_or_else(|error| panic!("{error:?}\n{text}")).funcs.remove(0)
+}
+
+fn judge() -> Judge {
+    Judge::new(Config::default(), tilewright_search::strategies()).unwrap()
+}
+
+fn open(reports: &[Report]) -> Vec<String> {
+    let open = reports.iter().filter(|report| !report.verdict.is_proved());
+    open.map(|report| format!("{} {}: {}", report.obligation, report.subject, report.verdict)).collect()
+}
+
+/// What is open about the claims of the blocks.
+fn claims(text: &str) -> Vec<String> {
+    let func = read(text);
+    let reports = judge().check_blocks(&func, &inverses(&func));
+    assert!(!reports.is_empty());
+    open(&reports)
+}
+
+/// The claims are proved, the lowering is proved, and what is printed is read as the same program.
+#[track_caller]
+fn holds(text: &str) {
+    assert_eq!(claims(text), Vec::<String>::new(), "{text}");
+    let func = read(text);
+    let lowered = lower_blocks(&func).unwrap();
+    assert_eq!(open(&judge().check_pass(&func, &lowered.func, &lowered.evidence)), Vec::<String>::new(), "{text}");
+    let mut n_blocks = 0;
+    lowered.func.body.walk(&mut |stmt| n_blocks += usize::from(Block::of(stmt).is_some()));
+    assert_eq!(n_blocks, 0);
+    let printed = tilewright_script::print_func(&func);
+    assert!(funcs_equal(&read(&printed), &func, true), "{printed}");
+}
+
+/// Each twin makes a false claim, about this obligation.
+#[track_caller]
+fn fails(text: &str, twins: &[(&str, &str, &str)]) {
+    holds(text);
+    for (right, wrong, obligation) in twins {
+        assert!(text.contains(right), "{right}");
+        let open = claims(&text.replacen(right, wrong, 1));
+        assert!(open.iter().any(|line| line.starts_with(obligation)), "{right} -> {wrong}: {open:?}");
+    }
+}
+
+const PRODUCT: &str = r#"
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((13, 11), "float32"), B: T.Buffer((11, 7), "float32"), C: T.Buffer((13, 7), "float32")):
+    # with T.sblock("root"):
+    for i_0, j, k_0, i_1, k_1 in T.grid(3, 7, 3, 5, 4):
+        with T.sblock("C"):
+            v_i = T.axis.spatial(13, i_0 * 5 + i_1)
+            v_j = T.axis.spatial(7, j)
+            v_k = T.axis.reduce(11, k_0 * 4 + k_1)
+            T.where(i_0 * 5 + i_1 < 13 and k_0 * 4 + k_1 < 11)
+            T.reads(A[v_i, v_k], B[v_k, v_j])
+            T.writes(C[v_i, v_j])
+            with T.init():
+                C[v_i, v_j] = T.float32(0)
+            C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]
+"#;
+
+#[test]
+fn a_tiled_product_with_ragged_edges() {
+    fails(
+        PRODUCT,
+        &[
+            ("spatial(13,", "spatial(12,", "bounds"),
+            ("i_0 * 5 + i_1 < 13 and ", "", "bounds"),
+            ("reduce(11,", "reduce(10,", "bounds"),
+            ("reduce(11,", "reduce(12,", "iteration"),
+            ("k_0 * 4 + k_1)", "k_0 * 3 + k_1)", "iteration"),
+            ("k_0 * 4 + k_1)", "10 - (k_0 * 4 + k_1))", "order"),
+            ("and k_0 * 4 + k_1 < 11", "and k_0 * 4 + k_1 < 10", "iteration"),
+            ("T.reads(A[v_i, v_k]", "T.reads(A[v_i, 0]", "region"),
+            ("T.reads(A[v_i, v_k], ", "T.reads(", "region"),
+            ("T.writes(C[v_i, v_j])", "T.writes(C[0:12, v_j])", "region"),
+            ("T.writes(C[v_i, v_j])", "T.writes()", "region"),
+        ],
+    );
+}
+
+#[test]
+fn a_block_means_what_it_is_lowered_to() {
+    let naive = PRODUCT.replace("i_0, j, k_0, i_1, k_1 in T.grid(3, 7, 3, 5, 4)", "i, j, k in T.grid(13, 7, 11)");
+    let naive = naive.replace("i_0 * 5 + i_1", "i").replace("k_0 * 4 + k_1", "k");
+    let naive = naive.replace("            T.where(i < 13 and k < 11)\n", "");
+    holds(&naive);
+    let verdict = |after: &str| {
+        let judged = validate(&read(&naive), &read(after), &[], &judge()).unwrap();
+        judged.reports.iter().map(|report| report.verdict.clone()).max().unwrap()
+    };
+    assert!(verdict(&naive).is_proved());
+    assert!(verdict(PRODUCT).is_proved());
+    // The initialisation comes once more in the last iteration; one iteration is left out.
+    assert!(matches!(verdict(&PRODUCT.replace("k_0 * 4 + k_1)", "10 - (k_0 * 4 + k_1))")), Verdict::Refuted(_)));
+    assert!(matches!(verdict(&PRODUCT.replace("k_1 < 11", "k_1 < 10")), Verdict::Refuted(_)));
+}
+
+#[test]
+fn extents_may_be_symbolic() {
+    fails(
+        r#"
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n, m = T.int32(), T.int32()
+    A = T.match_buffer(a, (n, m), "float32")
+    C = T.match_buffer(c, (n,), "float32")
+    for x, k_0, k_1 in T.grid(n, (m + 3) // 4, 4):
+        with T.sblock("C"):
+            i = T.axis.spatial(n, x)
+            k = T.axis.reduce(m, k_0 * 4 + k_1)
+            T.where(k_0 * 4 + k_1 < m)
+            T.reads(A[i, k])
+            T.writes(C[i])
+            with T.init():
+                C[i] = T.float32(0)
+            C[i] = C[i] + A[i, k]
+"#,
+        &[
+            ("reduce(m,", "reduce(m - 1,", "bounds"),
+            ("reduce(m,", "reduce(m + 1,", "iteration"),
+            ("(m + 3) // 4, 4)", "m // 4, 4)", "iteration"),
+            ("T.reads(A[i, k])", "T.reads(A[i, 0:m - 1])", "region"),
+        ],
+    );
+}
+
+#[test]
+fn a_tile_of_a_consumer_computes_elements_again() {
+    fails(
+        r#"
+@T.prim_func
+def main(A: T.Buffer((34, 5), "float32"), B: T.Buffer((32,), "float32")):
+    with T.sblock("root"):
+        T.reads(A[0:34, 0:5])
+        T.writes(B[0:32])
+        P = T.sblock_alloc_buffer((34,))
+        for i_0 in range(4):
+            for a, x in T.grid(10, 5):
+                with T.sblock("P"):
+                    i = T.axis.spatial(34, i_0 * 8 + a)
+                    k = T.axis.reduce(5, x)
+                    T.reads(A[i, k])
+                    T.writes(P[i])
+                    with T.init():
+                        P[i] = T.float32(0)
+                    P[i] = P[i] + A[i, k]
+            for i_1 in range(8):
+                with T.sblock("B"):
+                    j = T.axis.spatial(32, i_0 * 8 + i_1)
+                    T.reads(P[j:j + 3])
+                    T.writes(B[j])
+                    B[j] = P[j] + P[j + 1] + P[j + 2]
+"#,
+        &[
+            ("i_0 * 8 + a)", "i_0 * 9 + a)", "bounds"),
+            ("T.reads(P[j:j + 3])", "T.reads(P[j:j + 2])", "region"),
+            ("T.reads(P[j:j + 3])", "T.reads(P[j], P[j + 1])", "region"),
+            ("T.reads(A[0:34, 0:5])", "T.reads(A[0:33, 0:5])", "region"),
+            ("T.axis.reduce(5, x)", "T.axis.reduce(5, 4 - x)", "order"),
+            ("T.axis.reduce(5, x)", "T.axis.reduce(6, x)", "iteration"),
+            ("T.axis.reduce(5, x)", "T.axis.reduce(5, 0)", "iteration"),
+        ],
+    );
+}
+
+#[test]
+fn a_decomposed_reduction_and_domains_that_do_not_begin_at_zero() {
+    fails(
+        r#"
+@T.prim_func
+def main(A: T.Buffer((9, 6), "int32"), C: T.Buffer((9,), "int32")):
+    for x in T.parallel(7):
+        with T.sblock("C_init"):
+            i = T.axis.spatial((2, 9), x + 2)
+            T.reads()
+            T.writes(C[i])
+            C[i] = 0
+        for y in range(1, 6):
+            with T.sblock("C_update"):
+                i = T.axis.spatial((2, 9), x + 2)
+                k = T.axis.reduce((1, 6), y)
+                T.reads([C[i], A[i, k]])
+                T.writes([C[i]])
+                T.sblock_attr({"meta_schedule.tiling": 2, "text": "x"})
+                C[i] = C[i] + A[i, k]
+"#,
+        &[
+            ("(2, 9), x + 2)\n            T.reads()", "(3, 9), x + 2)\n            T.reads()", "bounds"),
+            ("T.writes(C[i])\n            C[i] = 0", "T.writes()\n            C[i] = 0", "region"),
+            ("reduce((1, 6), y)", "reduce((0, 6), y)", "iteration"),
+            ("T.reads([C[i], A[i, k]])", "T.reads([A[i, k]])", "region"),
+        ],
+    );
+}
+
+#[test]
+fn axes_may_be_loops_and_conditions_of_the_block_are_no_part_of_it() {
+    holds(
+        r#"
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), J: T.Buffer((6,), "int32"), C: T.Buffer((6,), "float32")):
+    for x in T.serial(1, 5):
+        with T.block("C"):
+            i = T.axis.remap("S", [x])
+            T.reads(A[0:6], J)
+            T.writes(C[i])
+            if J[i] >= 0 and J[i] < 6:
+                C[i] = A[J[i]]
+"#,
+    );
+}
+
+#[test]
+fn what_is_no_block_is_one_error_at_its_place() {
+    let errors = |body: &str| {
+        let text = format!("@T.prim_func\ndef main(C: T.Buffer((6,), \"float32\")):\n    for x in range(6):\n{body}\n");
+        let faults = tilewright_script::read_module(&text).unwrap_err();
+        faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>()
+    };
+    let block = "        with T.sblock(\"C\"):\n            ";
+    let one = |lines: &str, message: &str| {
+        assert_eq!(errors(&format!("{block}{}", lines.replace('\n', "\n            "))), [message], "{lines}");
+    };
+    one("i = T.axis.spatail(6, x)\nC[i] = T.float32(0)", "there is no axis of the kind `spatail`");
+    one("i = T.axis.spatial(6)\nC[i] = T.float32(0)", "`axis` needs the argument `value`");
+    one("i, j = T.axis.remap(\"SS\", [x])\nC[i] = T.float32(j)", "the axes of `T.axis.remap` do not fit together");
+    one("i = T.axis.remap(\"S\", [x + 1])\nC[i] = T.float32(0)", "`x + 1` is no loop");
+    one("T.where(x)\nC[x] = T.float32(0)", "the condition `x` has the type int32, not bool");
+    one("T.reads()\nT.reads()\nC[x] = T.float32(0)", "`T.reads` stands in this block already");
+    one("T.reads(C[0:6:2])\nC[x] = T.float32(0)", "a region has no steps");
+    one("T.writes(C[x, x])\nC[x] = T.float32(0)", "`C` has 1 axes, but 2 ranges are given");
+    one("with T.init():\n    C[x] = T.float32(0)\nwith T.init():\n    pass", "the block has an initialisation already");
+    let message = "`T.init` stands outside of a block";
+    assert_eq!(errors("        with T.init():\n            C[x] = T.float32(0)"), [message]);
+    let message = "the name of a block is a string";
+    assert_eq!(
+        errors("        with T.block([6], \"C\") as i:\n            C[i] = T.float32(0)"),
+        ["a block binds no names here"]
+    );
+    assert_eq!(errors("        with T.block([6]):\n            C[x] = T.float32(0)"), [message]);
+}
