@@ -12,7 +12,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-ALL=(read_script read_layout read_graph roundtrip passes order interpreter padding inverse arithmetic encoder schedules interleavings
+ALL=(read_script read_layout read_graph roundtrip passes order interpreter padding inverse arithmetic encoder schedules blocks interleavings
   second_judge recheck lifting judge_maps judge_programs judge_pairs
   judge_layouts certificate planner device)
 SEED=1          # the same campaign each time

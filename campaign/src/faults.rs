@@ -62,6 +62,7 @@ const fn decoy(area: Area, name: &'static str, summary: &'static str) -> Planted
 
 /// All planted faults, grouped by area.
 pub static FAULTS: &[PlantedFault] = &[
+    fault(Area::Passes, "lower-blocks-drops-where", "lower_blocks runs instances that the predicate leaves out"),
     fault(Area::Passes, "flatten-swaps-strides", "flatten_buffer takes the extent of the axis before for a stride"),
     fault(Area::Passes, "flatten-forgets-offset", "flatten_buffer drops the offset of a buffer with strides"),
     fault(Area::Passes, "remap-unit-lanes", "the lanes of a vector access that is moved are taken for neighbours"),
@@ -126,6 +127,7 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Judge, "window-off-by-one", "the digits checker lets a sum reach the end of its window"),
     fault(Area::Judge, "digits-reach-padding", "the digits checker does not ask whether padding is reached"),
     fault(Area::Judge, "encode-ne-as-eq", "a condition x != y is given to Z3 as x == y"),
+    fault(Area::Judge, "region-ignores-reads", "what a block reads may be anything that is not written"),
     fault(Area::Judge, "else-is-not-negated", "the judge takes the condition to hold in the other branch too"),
     fault(
         Area::Judge,

@@ -14,6 +14,7 @@
 //!   operations, [`layout`] XLA's tiled layouts, [`program`] programs, [`pairs`] pairs of small
 //!   programs, [`graph`] graphs for memory planners, [`text`] texts for readers.
 //! - [`expression`] draws integer expressions, and [`smt`] is an evaluator of SMT-LIB for them.
+//! - [`blocked`] draws programs with a block of S-TIR.
 //! - [`te`] draws TE programs with schedules, [`tiny`] programs all of whose interleavings can be tried.
 //! - [`oracle`] defines oracles and their outcomes; [`oracles`] lists all of them by name.
 //! - [`mutate`] introduces one mistake in a program or in its evidence, which the judge has to
@@ -28,6 +29,7 @@
 //! The same functions serve `tilewright fuzz`, `tilewright replay`, the cargo-fuzz targets in
 //! `fuzz/`, and the tests.
 
+pub mod blocked;
 pub mod bytes;
 pub mod campaign;
 pub mod case;

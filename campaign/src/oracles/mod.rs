@@ -23,6 +23,7 @@
 //! | `arithmetic` | the interpreter's operators | arithmetic of the oracle's own |
 //! | `encoder` | the judge's queries, read by an evaluator of SMT-LIB | evaluation at points |
 //! | `schedules` | TE programs with random schedules, lowered | the definition, and the judge's verdicts |
+//! | `blocks` | verdicts on what blocks of S-TIR say, and runs of them | every iteration |
 //! | `interleavings` | the race check and runs on threads | all orders of the accesses of tiny programs |
 //! | `second_judge` | the judge | a judge without a memo and without points |
 //! | `recheck` | certificates of random claims | Z3 on their texts |
@@ -31,6 +32,7 @@
 //! Each oracle has tests in which a broken component is substituted, to show that it can fail at all.
 
 pub mod arithmetic;
+pub mod blocks;
 pub mod certificate;
 pub mod device;
 pub mod encoder;
@@ -167,6 +169,11 @@ pub static ORACLES: &[Entry] = &[
         name: schedules::Schedules::NAME,
         summary: "TE programs with random schedules, lowered, judged and run, against their definition",
         make: |environment| session(schedules::Schedules::new, environment),
+    },
+    Entry {
+        name: blocks::Blocks::NAME,
+        summary: "what blocks of S-TIR say of themselves, judged, and what they do, against every iteration",
+        make: |environment| session(blocks::Blocks::new, environment),
     },
     Entry {
         name: interleavings::Interleavings::NAME,
