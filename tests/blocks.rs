@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use tilewright::passes::lower_blocks;
+use tilewright::passes::{lower_blocks, simplify};
 use tilewright::pipeline::pair::validate;
 use tilewright_compiler::blocks::inverses;
 use tilewright_ir::equal::funcs_equal;
@@ -225,6 +225,50 @@ def main(A: T.Buffer((6,), "float32"), J: T.Buffer((6,), "int32"), C: T.Buffer((
 }
 
 #[test]
+fn a_part_of_a_buffer_has_the_elements_of_the_buffer() {
+    let text = r#"
+@T.prim_func
+def main(A: T.Buffer((12, 10), "float32"), C: T.Buffer((12, 10), "float32")):
+    for x, y in T.grid(3, 2):
+        with T.sblock("C"):
+            i, j = T.axis.remap("SS", [x, y])
+            T.reads(A[i * 4:i * 4 + 4, j * 5 + 1:j * 5 + 4])
+            T.writes(C[i * 4:i * 4 + 4, j * 5 + 1])
+            P = T.match_buffer(A[i * 4:i * 4 + 4, j * 5 + 1:j * 5 + 4], (4, 3), strides=("s0", "s1"), offset_factor=1)
+            Q = T.match_buffer(C[i * 4 + 2, j * 5 + 1:j * 5 + 2], (1,), "float32")
+            R = T.match_buffer(C[i * 4:i * 4 + 4, j * 5 + 1], (4, 1))
+            for u in range(4):
+                with T.sblock("inner"):
+                    v = T.axis.spatial(4, u)
+                    T.reads(P[v, 0:3])
+                    T.writes(R[v, 0])
+                    R[v, 0] = P[v, 0] + P[v, 2]
+            Q[0] += T.float32(1)
+"#;
+    let twins = [
+        ("T.reads(P[v, 0:3])", "T.reads(P[v, 0:2])", "region"),
+        ("T.reads(P[v, 0:3])", "T.reads(P[v, 1:3])", "region"),
+        ("P[v, 2]", "P[v, 3]", "region"),
+        ("Q[0] +=", "Q[1] +=", "region"),
+        ("C[i * 4 + 2, j * 5 + 1:j * 5 + 2]", "C[i * 4 + 4, j * 5 + 1:j * 5 + 2]", "region"),
+    ];
+    // What is updated is an input of a block without an initialisation.
+    let text = text.replace("T.reads(A[i", "T.reads(C[i * 4 + 2, j * 5 + 1], A[i");
+    fails(&text, &twins);
+    let plain = r#"
+@T.prim_func
+def main(A: T.Buffer((12, 10), "float32"), C: T.Buffer((12, 10), "float32")):
+    for x, y in T.grid(3, 2):
+        for u in range(4):
+            C[x * 4 + u, y * 5 + 1] = A[x * 4 + u, y * 5 + 1] + A[x * 4 + u, y * 5 + 3]
+        C[x * 4 + 2, y * 5 + 1] = C[x * 4 + 2, y * 5 + 1] + T.float32(1)
+"#;
+    let lowered = lower_blocks(&read(&text)).unwrap();
+    let printed = |func: &PrimFunc| tilewright_script::print_func(&simplify(func).unwrap().func);
+    assert_eq!(printed(&lowered.func), printed(&read(plain)));
+}
+
+#[test]
 fn what_is_no_block_is_one_error_at_its_place() {
     let errors = |body: &str| {
         let text = format!("@T.prim_func\ndef main(C: T.Buffer((6,), \"float32\")):\n    for x in range(6):\n{body}\n");
@@ -244,6 +288,10 @@ fn what_is_no_block_is_one_error_at_its_place() {
     one("T.reads(C[0:6:2])\nC[x] = T.float32(0)", "a region has no steps");
     one("T.writes(C[x, x])\nC[x] = T.float32(0)", "`C` has 1 axes, but 2 ranges are given");
     one("with T.init():\n    C[x] = T.float32(0)\nwith T.init():\n    pass", "the block has an initialisation already");
+    one("W = T.match_buffer(C[0:4], (3,))\nW[x] = T.float32(0)", "the shape does not fit the region");
+    one("W = T.match_buffer(C[0:4], (4,), \"int8\")\nW[x] = 0", "the elements of `C` are float32");
+    one("W = T.match_buffer(C[0:4], (4,))\nW[x, x] = T.float32(0)", "`C` has 1 axes, but 2 indices are given");
+    one("W = T.match_buffer(C[0:4], (4,))\nC[x] = T.float32(W.elem_offset)", "`.elem_offset` has no value here");
     let message = "`T.init` stands outside of a block";
     assert_eq!(errors("        with T.init():\n            C[x] = T.float32(0)"), [message]);
     let message = "the name of a block is a string";

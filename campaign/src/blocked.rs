@@ -7,11 +7,11 @@
 //!             s = T.axis.spatial((0, 3), x0)
 //!             r = T.axis.reduce((0, 4), x1 - 1)
 //!             T.where(x0 * 4 + x1 < 11)
-//!             T.reads(A[s + r:s + r + 1])
-//!             T.writes(C[s:s + 1])
+//!             T.reads(A[s + r + 2048:s + r + 2049])
+//!             T.writes(C[s + 2048:s + 2049])
 //!             with T.init():
-//!                 C[s + 64] = 7
-//!             C[s + 64] = C[s + 64] * 3 + A[s + r + 64]
+//!                 C[s + 2048] = 7
+//!             C[s + 2048] = C[s + 2048] * 3 + A[s + r + 2048]
 //! ```
 //!
 //! [`Blocked::truth`] looks at every iteration, from the definition of the claims; it shares no code with the judge.
@@ -25,7 +25,7 @@ use crate::case::{Case, smaller};
 use crate::config::Config;
 
 /// Elements of each buffer; the middle one is that of index 0.
-pub const CELLS: i64 = 256;
+pub const CELLS: i64 = 4096;
 
 /// A sum of loop variables with coefficients, and a constant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,8 @@ pub struct Truth {
     pub domains: [bool; 2],
     /// What is read, and what is written, is in the stated range.
     pub regions: [bool; 2],
+    /// What the initialisation writes is in the stated range.
+    pub initialised: bool,
     /// The element that is updated is in a stated range.
     pub updated: bool,
     /// In each round, an instance runs once.
@@ -195,6 +197,7 @@ impl Blocked {
         ];
         truth.regions =
             [inside(self.reads, 0), inside(self.writes, 0)].map(|is_inside| is_inside || instances.is_empty());
+        truth.initialised = truth.regions[1] || !instances.iter().any(|(_, _, r)| self.reduce.is_none() || *r == first);
         truth.updated = truth.regions[1] || !self.has_init;
         for round in rounds.values() {
             let different: BTreeSet<(i64, i64)> = round.iter().map(|(_, s, r)| (*s, *r)).collect();

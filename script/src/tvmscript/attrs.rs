@@ -303,11 +303,11 @@ impl<'a> Reader<'a> {
                     Some(AttrValue::Var(buffer.data.clone()))
                 }
                 Binding::Thread(tag) => Some(AttrValue::Str(tag.to_string())),
-                Binding::Indices(_) | Binding::Failed => self.error(
+                Binding::Indices(_) | Binding::Window(_) | Binding::Failed => self.error(
                     "attribute",
                     value.range(),
-                    "a sequence of indices is not an attribute value",
-                    "name one",
+                    "this is not an attribute value",
+                    "name a variable or a buffer",
                 ),
             },
             // A target is kept as the string or the dictionary that describes it.

@@ -9,6 +9,7 @@
 //! | `T.where(x < 128)` | the condition under which an instance runs |
 //! | `T.reads(A[i, 0:4])`, `T.writes(C[i])` | the elements that an instance accesses; lists are read too |
 //! | `with T.init():` | runs at the first instance of a reduction |
+//! | `W = T.match_buffer(A[i:i + 4], (4,))` | a part of a buffer: [`super::windows`] |
 //! | `T.sblock_attr({...})`, `T.block_attr({...})` | hints |
 //!
 //! A block becomes an attribute of plain statements, as [`tilewright_ir::block`] says.
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{AttrValue, AxisKind, Block, BlockAxis, BlockRegion, Expr, Stmt, StmtKind, Var};
+use tilewright_ir::{AttrValue, AxisKind, BinaryOp, Block, BlockAxis, BlockRegion, Expr, Stmt, StmtKind, Var};
 
 use super::loops::extent_between;
 use super::reader::{Binding, Reader, sequence, string};
@@ -287,26 +288,38 @@ impl<'a> Reader<'a> {
         read.into_iter().collect()
     }
 
-    /// Reads `A[i, 0:4]`, or `A` for all elements.
-    fn region(&mut self, arg: &'a ast::Expr) -> Option<BlockRegion> {
-        let ast::Expr::Subscript(subscript) = arg else {
-            let buffer = self.buffer(arg)?;
-            let ranges = buffer.shape.iter().map(whole).collect();
-            return Some(BlockRegion { buffer, ranges });
+    /// Reads `A[i, 0:4]`, or `A` for all elements; of a buffer or of a part of it.
+    pub(super) fn region(&mut self, arg: &'a ast::Expr) -> Option<BlockRegion> {
+        let (name, parts) = match arg {
+            ast::Expr::Subscript(subscript) => match &*subscript.slice {
+                ast::Expr::Tuple(parts) => (&*subscript.value, Some(parts.elts.as_slice())),
+                one => (&*subscript.value, Some(std::slice::from_ref(one))),
+            },
+            other => (other, None),
         };
-        let buffer = self.buffer(&subscript.value)?;
-        let parts = match &*subscript.slice {
-            ast::Expr::Tuple(parts) => parts.elts.as_slice(),
-            other => std::slice::from_ref(other),
+        let window = self.window_of(name)?;
+        let ranges = match parts {
+            None => window.extents.iter().map(whole).collect(),
+            Some(parts) if parts.len() == window.extents.len() => {
+                let read = parts.iter().zip(&window.extents).map(|(part, extent)| self.region_range(part, extent));
+                read.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>()?
+            }
+            Some(parts) => {
+                let message = format!(
+                    "`{}` has {} axes, but {} ranges are given",
+                    window.buffer,
+                    window.extents.len(),
+                    parts.len()
+                );
+                return self.error("rank", arg.range(), message, "give a range or an index for each axis");
+            }
         };
-        if parts.len() != buffer.rank() {
-            let message = format!("`{buffer}` has {} axes, but {} ranges are given", buffer.rank(), parts.len());
-            return self.error("rank", arg.range(), message, "give a range or an index for each axis");
-        }
-        let read: Vec<_> =
-            parts.iter().zip(&buffer.shape).map(|(part, extent)| self.region_range(part, extent)).collect();
-        let ranges = read.into_iter().collect::<Option<Vec<_>>>()?;
-        Some(BlockRegion { buffer, ranges })
+        let (starts, extents): (Vec<Expr>, Vec<Expr>) = ranges.into_iter().unzip();
+        let one = |start: &Expr| Expr::Int { value: 1, ty: start.dtype().scalar };
+        let n_dropped = window.starts.len().saturating_sub(extents.len());
+        let extents: Vec<Expr> = window.starts[..n_dropped].iter().map(one).chain(extents).collect();
+        let starts = self.in_buffer(&window, starts, arg.range())?;
+        Some(BlockRegion { buffer: window.buffer, ranges: starts.into_iter().zip(extents).collect() })
     }
 
     /// Reads one axis of a region: an index, `0:4`, or `:` for all of them.
@@ -327,7 +340,7 @@ impl<'a> Reader<'a> {
         };
         let (lower, upper) = (self.value(lower), self.value(upper));
         let (lower, upper) = self.unify(lower?, upper?, slice.range())?;
-        match extent_between(&lower, upper) {
+        match range_extent(&lower, upper) {
             Some(extent) => Some((lower, extent)),
             None => self.error("slice", slice.range(), "the range is too long", "its length fits its type"),
         }
@@ -361,6 +374,20 @@ impl<'a> Reader<'a> {
 /// All indices of an axis.
 fn whole(extent: &Expr) -> (Expr, Expr) {
     (Expr::Int { value: 0, ty: extent.dtype().scalar }, extent.clone())
+}
+
+/// The number of indices from `lower` to `upper - 1`: a constant if the two differ in a constant as they are written.
+fn range_extent(lower: &Expr, upper: Expr) -> Option<Expr> {
+    fn parts(expr: &Expr) -> (Option<&Expr>, i128) {
+        match expr {
+            Expr::Int { value, .. } => (None, *value),
+            Expr::Binary(BinaryOp::Add, base, by) => by.as_const_int().map_or((Some(expr), 0), |by| (Some(base), by)),
+            Expr::Binary(BinaryOp::Sub, base, by) => by.as_const_int().map_or((Some(expr), 0), |by| (Some(base), -by)),
+            _ => (Some(expr), 0),
+        }
+    }
+    let ((from, first), (to, last)) = (parts(lower), parts(&upper));
+    if from == to { Expr::int_of(last - first, upper.dtype().scalar) } else { extent_between(lower, upper) }
 }
 
 /// Returns the kind of an axis by its name or its letter.

@@ -79,6 +79,7 @@ impl<'a> Reader<'a> {
                 | Binding::Handle(_)
                 | Binding::Thread(_)
                 | Binding::Indices(_)
+                | Binding::Window(_)
                 | Binding::Failed => self.error(
                     "not-a-value",
                     range,
@@ -242,6 +243,12 @@ impl<'a> Reader<'a> {
         }
         match self.name(name)? {
             Binding::Buffer(buffer) | Binding::Unallocated(buffer) | Binding::Pointer(buffer) => Some(buffer),
+            Binding::Window(_) => self.error(
+                "not-a-buffer",
+                expr.range(),
+                format!("`{}` is a part of a buffer", name.id),
+                "it has elements, and no memory, strides or offset of its own",
+            ),
             Binding::Value(_) | Binding::Handle(_) | Binding::Thread(_) | Binding::Indices(_) | Binding::Failed => self
                 .error(
                     "not-a-buffer",
@@ -264,10 +271,7 @@ impl<'a> Reader<'a> {
         {
             return self.axis_property(attribute, property, &subscript.slice);
         }
-        let buffer = self.buffer(&subscript.value);
-        let indices = self.indices(&subscript.slice);
-        let (buffer, indices) = (buffer?, indices?);
-        self.check_rank(&buffer, &indices, subscript.range())?;
+        let (buffer, indices) = self.access(subscript)?;
         Some(Expr::load(&buffer, indices))
     }
 
@@ -285,15 +289,6 @@ impl<'a> Reader<'a> {
                 "positions are constants, counted from 0, or from the end below 0",
             ),
         }
-    }
-
-    /// Checks that an access has one index per axis.
-    pub(super) fn check_rank(&mut self, buffer: &Buffer, indices: &[Expr], range: TextRange) -> Option<()> {
-        if indices.len() == buffer.rank() {
-            return Some(());
-        }
-        let message = format!("`{buffer}` has {} axes, but {} indices are given", buffer.rank(), indices.len());
-        self.error("rank", range, message, "give one index for each axis of the shape")
     }
 
     /// Reads the indices of an access. A slice is a ramp.

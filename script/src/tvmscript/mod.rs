@@ -53,6 +53,7 @@ mod stmt;
 mod texture;
 mod tuples;
 mod views;
+mod windows;
 
 use ruff_python_ast as ast;
 use tilewright_ir::{Diagnostic, Module, validate};

@@ -5,6 +5,7 @@ use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, Var};
 
 use super::blocks::OpenBlock;
+use super::windows::Window;
 use crate::index_map::Symbols;
 use crate::source::{nearest, span};
 
@@ -23,6 +24,8 @@ pub(crate) enum Binding {
     Handle(Var),
     /// The launch axis that `T.env_thread` returned.
     Thread(ThreadTag),
+    /// A part of a buffer that a block names.
+    Window(Window),
     /// The indices of `lambda *indices`.
     Indices(Vec<Expr>),
     /// A name whose declaration has an error, which was reported. Its uses are not reported again.

@@ -287,6 +287,11 @@ impl<'a> Reader<'a> {
             (ast::Expr::Name(name), ast::Expr::Call(call)) if self.is_view(call) => {
                 self.view(&name.id, call).map(BlockItem::Scope)
             }
+            (ast::Expr::Name(name), ast::Expr::Call(call))
+                if self.callee(&call.func) == Some("match_buffer") && !self.blocks.is_empty() =>
+            {
+                self.window(&name.id, call).map(|()| BlockItem::Nothing)
+            }
             (ast::Expr::Name(_), ast::Expr::Call(call)) if self.opens_scope(call) => {
                 self.scope_from_call(Some(target), call).map(BlockItem::Scope)
             }
@@ -337,10 +342,8 @@ impl<'a> Reader<'a> {
 
     /// Reads `A[i, j] = value`. The value is converted to the type of the element.
     fn store(&mut self, target: &'a ast::ExprSubscript, value: &'a ast::Expr) -> Option<Stmt> {
-        let (buffer, indices) = (self.buffer(&target.value), self.indices(&target.slice));
-        let read = self.value(value);
-        let (buffer, indices) = (buffer?, indices?);
-        self.check_rank(&buffer, &indices, target.range())?;
+        let (access, read) = (self.access(target), self.value(value));
+        let (buffer, indices) = access?;
         let ty = Expr::load(&buffer, indices.clone()).dtype();
         let value = self.coerce(read?, ty, value.range())?;
         Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
@@ -356,10 +359,8 @@ impl<'a> Reader<'a> {
                 "such as `A[i] += x`",
             );
         };
-        let (buffer, indices, rhs) =
-            (self.buffer(&target.value), self.indices(&target.slice), self.value(&assign.value));
-        let (buffer, indices, rhs) = (buffer?, indices?, rhs?);
-        self.check_rank(&buffer, &indices, target.range())?;
+        let (access, rhs) = (self.access(target), self.value(&assign.value));
+        let ((buffer, indices), rhs) = (access?, rhs?);
         let before = Expr::load(&buffer, indices.clone());
         let ty = before.dtype();
         let Some(op) = super::expr::operator(assign.op) else {
