@@ -95,6 +95,7 @@ const PARTS: &[Part] = &[
             "verify/src/scalarize",
             "verify/src/texture.rs",
             "verify/src/texture",
+            "verify/src/blocks.rs",
             "verify/src/view.rs",
         ],
     },

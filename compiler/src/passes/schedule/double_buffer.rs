@@ -176,7 +176,21 @@ impl<'f> Doubled<'f> {
         if stmts[..last].iter().any(|stmt| !is_fill(&stmt) && loads_from(stmt, buffer)) {
             return Err(wrong("it is read in front of a store"));
         }
-        let parts = stmts.iter().filter(|stmt| !is_fill(stmt)).cloned().collect();
+        let parts: Vec<Stmt> = stmts.iter().filter(|stmt| !is_fill(stmt)).cloned().collect();
+        // The first fill comes in front of the loop, where these values are not computed yet.
+        let mut computed = None;
+        for part in &parts {
+            part.walk(&mut |stmt| {
+                if let StmtKind::Store { buffer: stored, .. } = &stmt.kind
+                    && fills.iter().any(|fill| loads_from(fill, stored))
+                {
+                    computed = Some(stored.clone());
+                }
+            });
+        }
+        if let Some(computed) = computed {
+            return Err(wrong(&format!("it is filled from `{computed}`, which the loop computes")));
+        }
         let two = Expr::int_of(2, inner.var.dtype().scalar).unwrap_or_else(|| Expr::int(2));
         let after = buffer.with(|info| {
             info.shape.insert(0, two);
