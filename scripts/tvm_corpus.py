@@ -3,7 +3,7 @@
 
     python=$(scripts/tvm_env.sh)
     "$python" scripts/tvm_corpus.py --out .deps/corpus
-    "$python" scripts/tvm_corpus.py --out .deps/corpus --judge target/debug/tilewright [--only blocks|loops] [--sample 200]
+    "$python" scripts/tvm_corpus.py --out .deps/corpus --judge target/debug/tilewright [--only blocks|loops] [--each 8]
 
 A pair is NAME.PASS.before.py and NAME.PASS.after.py, where NAME is a definition and a schedule of scripts/tvm_programs.py.
 PASS is one of these:
@@ -14,7 +14,7 @@ PASS is one of these:
   alone_PASS   the pass, applied to the program of loops without the passes before it
   pipeline     the program of loops, and what all passes after it make of it
 
-A pass that changes nothing gives no pair, and equal pairs are written once. index.json lists all pairs, and what has to be said
+A pass that changes nothing gives no pair, and equal pairs are written once. Very long programs are left out. index.json lists all pairs, and what has to be said
 of each to `validate`: maps of parameters whose layout changed, and whether sums were reordered. Nothing here is random.
 """
 
@@ -28,6 +28,8 @@ import subprocess
 import sys
 import time
 
+# Longer programs, of loops that were unrolled completely, are left out.
+MAX_CHARACTERS = 60_000
 CONFIG = {
     "s_tir.LoopPartition": {"partition_const_loop": True},
     "tirx.UnrollLoop": {"auto_max_step": 12, "auto_max_depth": 8, "auto_max_extent": 4, "explicit_unroll": True},
@@ -71,7 +73,7 @@ class Corpus:
         """Writes a pair unless its texts are equal or were written already."""
         before, after = before.script(), after.script()
         key = hashlib.sha256(f"{step}\0{before}\0{after}".encode()).hexdigest()
-        if before == after or key in self.seen:
+        if before == after or key in self.seen or max(len(before), len(after)) > MAX_CHARACTERS:
             return
         self.seen.add(key)
         stem, number = f"{name}.{step}", 1
@@ -189,8 +191,12 @@ def judge(binary, folder, options):
     index = json.loads((folder / "index.json").read_text())
     chosen = [pair for pair in index if options.only is None or pair["blocks"] == (options.only == "blocks")]
     chosen = [pair for pair in chosen if not options.match or options.match in pair["stem"]]
-    if options.sample and options.sample < len(chosen):
-        chosen = random.Random(options.seed).sample(chosen, options.sample)
+    random.Random(options.seed).shuffle(chosen)
+    taken = collections.Counter()
+    for pair in list(chosen) if options.each else []:
+        taken[pair["pass"]] += 1
+        if taken[pair["pass"]] > options.each:
+            chosen.remove(pair)
     results, end = [], time.monotonic() + options.seconds
     with (folder / "results.jsonl").open("w") as log:
         for pair in chosen:
@@ -235,8 +241,8 @@ def main():
     parser.add_argument("--judge", metavar="TILEWRIGHT", help="judge the pairs of the folder with this program")
     parser.add_argument("--only", choices=["blocks", "loops"], help="pairs with blocks, or pairs without")
     parser.add_argument("--match", default="", help="pairs whose name contains this")
-    parser.add_argument("--sample", type=int, default=0, help="so many pairs, chosen by --seed; 0 is all")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--each", type=int, default=0, help="so many pairs of each pass, chosen by --seed; 0 is all")
+    parser.add_argument("--seed", type=int, default=0, help="in which order pairs are judged")
     parser.add_argument("--limit", type=float, default=20, help="seconds for one pair")
     parser.add_argument("--seconds", type=float, default=3600, help="seconds for all pairs")
     options = parser.parse_args()

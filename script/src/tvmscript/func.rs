@@ -14,7 +14,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{Buffer, DataType, FuncAttrs, Module, PrimFunc, Var};
+use tilewright_ir::{Buffer, DataType, FuncAttrs, Module, PrimFunc, ScalarType, Var};
 
 use super::buffer::{Declaration, PARAMS};
 use super::reader::{Binding, Reader, sequence};
@@ -65,6 +65,9 @@ impl<'a> Reader<'a> {
                 }
                 ast::Stmt::Pass(_) => {}
                 ast::Stmt::Expr(expr) if is_docstring(&expr.value) => {}
+                ast::Stmt::Assign(assign) if self.file_symbol(assign).is_some() => {
+                    self.file_symbols.extend(self.file_symbol(assign));
+                }
                 // What TVM keeps beside the functions says nothing of their meaning, and is dropped.
                 _ if MODULE_NOTES.iter().any(|name| self.statement_call(stmt, name).is_some()) => {}
                 other => {
@@ -107,6 +110,9 @@ impl<'a> Reader<'a> {
                 self.symbols.declare(&name.id, ty);
             }
         }
+        for name in &self.file_symbols {
+            self.symbols.declare(name, DataType::scalar(ScalarType::Int64));
+        }
         // All scalars before all buffers: a shape may refer to a scalar parameter further right.
         for param in signature.iter_non_variadic_params() {
             self.scalar_param(param);
@@ -144,6 +150,15 @@ impl<'a> Reader<'a> {
         attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.resolved).collect();
         attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.resolved).collect();
         (self.errors.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
+    }
+
+    /// Returns the name of a symbolic extent that a file declares beside its functions: `n = TypeVar("n")`, an `int64`.
+    fn file_symbol(&self, assign: &'a ast::StmtAssign) -> Option<&'a str> {
+        let ([ast::Expr::Name(name)], ast::Expr::Call(call)) = (&assign.targets[..], &*assign.value) else {
+            return None;
+        };
+        let is_type_var = matches!(&*call.func, ast::Expr::Name(callee) if callee.id.as_str() == "TypeVar");
+        is_type_var.then_some(name.id.as_str())
     }
 
     /// Binds a parameter whose annotation is an element type, such as `n: T.int32` or `a: T.handle`.

@@ -62,6 +62,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) names: Vec<(String, Binding)>,
     /// The names under which the file imports TVMScript's functions, besides `T` and `tir`.
     pub(super) aliases: Vec<String>,
+    /// The symbolic extents that the file declares beside its functions.
+    pub(super) file_symbols: Vec<&'a str>,
     /// Whether unknown names are symbolic extents.
     pub(crate) free_names: bool,
     /// The symbolic extents.
