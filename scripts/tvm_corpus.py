@@ -182,7 +182,7 @@ def reasons(report):
         for goal in func["obligations"]:
             if goal.get("verdict") != "proved":
                 detail = goal.get("reason") or goal.get("detail") or goal.get("counterexample") or ""
-                found.append(f"{goal.get('verdict')} {goal.get('kind')}: {json.dumps(detail)}")
+                found.append(f"{goal.get('verdict')} {goal.get('obligation')}: {json.dumps(detail)}")
     return found
 
 

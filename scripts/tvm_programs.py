@@ -23,7 +23,7 @@ def product_relu(n, m, k):
     a, b, c = product(n, m, k)
     bias = te.placeholder((m,), F32, "bias")
     d = te.compute((n, m), lambda i, j: c[i, j] + bias[j], "D")
-    return [a, b, bias, te.compute((n, m), lambda i, j: te.max(d[i, j], tirx.const(0, F32)), "R")]
+    return [a, b, bias, te.compute((n, m), lambda i, j: te.max(d[i, j], tirx.const(0, F32)), "Z")]
 
 
 def batch_product(n, m, k):
@@ -90,7 +90,7 @@ def normalised(n, m):
 def elementwise(n, m, dtype=F32, f=None):
     """Two stages without a reduction; `f` is the second one."""
     x = te.placeholder((n, m), dtype, "X")
-    t = te.compute((n, m), lambda i, j: x[i, j] * tirx.const(3, dtype), "T")
+    t = te.compute((n, m), lambda i, j: x[i, j] * tirx.const(3, dtype), "U")
     f = f or (lambda v, i, j: v + tirx.const(1, dtype))
     return [x, te.compute((n, m), lambda i, j: f(t[i, j], i, j), "Y")]
 
@@ -293,20 +293,21 @@ def staged(s):
     yield "rfactor", {"reassociate": True}
 
 
-def repacked(s, pad=None):
+def repacked(s, pad=False):
     """The output of the last block in tiles of 4 along its last axis."""
     block = blocks(s)[-1]
     buffer = s.get(block).writes[0].source
     names = [f"i{axis}" for axis in range(len(buffer.shape))]
     body = [*names[:-1], f"{names[-1]} // 4", f"{names[-1]} % 4"]
     text = f"lambda {', '.join(names)}: [{', '.join(body)}]"
-    s.transform_layout(block, ("write", 0), eval(text), pad_value=pad)  # noqa: S307
+    zero = (lambda *_: tirx.const(0, buffer.dtype)) if pad else None
+    s.transform_layout(block, ("write", 0), eval(text), pad_value=zero)  # noqa: S307
     yield "transform_layout", {"map": f"{buffer.name}: {text}"}
 
 
 def padded(s):
     """As `repacked`, with padding of zeros."""
-    return repacked(s, 0)
+    return repacked(s, True)
 
 
 def unrolled(s):

@@ -332,3 +332,18 @@ fn a_quotient_node_of_integers_rounds_to_zero() {
     assert_same(&float("T.fabs(F[1])"), &float("T.abs(F[1])"));
     only_error(&program(params, &body("c / 3")), "type", 3);
 }
+
+#[test]
+fn a_shape_that_names_a_binding_has_its_value() {
+    let params = "A: T.Buffer((n, 8), \"float32\"), N: T.Buffer((4,), \"int32\")";
+    let body = |shape: &str| {
+        format!(
+            "    x = n * 4\n    y = x * 2\n    z = N[0]\n    X = A.view({shape})\n    D = T.alloc_buffer(({shape},))\n    D[y - z] = X[x]"
+        )
+    };
+    for (named, plain) in [("y", "n * 4 * 2"), ("x + y", "n * 4 + n * 4 * 2"), ("x + x", "n * 4 + n * 4")] {
+        assert_same(&program(params, &body(named)), &program(params, &body(plain)));
+    }
+    let doubled = (1..40).map(|at| format!("    x{at} = x{0} + x{0}\n", at - 1)).collect::<Vec<_>>().concat();
+    round_trip(&program(params, &format!("    x0 = n\n{doubled}    D = T.alloc_buffer((x39,))\n    D[0] = A[0, 0]")));
+}

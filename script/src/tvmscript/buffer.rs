@@ -116,6 +116,7 @@ impl<'a> Reader<'a> {
         // Everything was read before the first `?`, so that one run reports the errors of all arguments.
         self.refuse_layout_hints(declaration)?;
         let (shape, dtype, scope) = (shape??, dtype?, scope?);
+        let shape: Vec<_> = shape.iter().map(|extent| self.without_lets(extent)).collect();
         let strides = strides.map_or(Some(None), |strides| strides.map(Some))?.filter(|strides| !strides.is_empty());
         let elem_offset = elem_offset.unwrap_or(Some(Expr::int(0)))?;
         let data = data.unwrap_or_else(|| Some(Var::new(name, DataType::HANDLE)))?;

@@ -65,8 +65,8 @@ impl<'a> Reader<'a> {
                 }
                 ast::Stmt::Pass(_) => {}
                 ast::Stmt::Expr(expr) if is_docstring(&expr.value) => {}
-                ast::Stmt::Assign(assign) if self.file_symbol(assign).is_some() => {
-                    self.file_symbols.extend(self.file_symbol(assign));
+                ast::Stmt::Assign(assign) if file_symbol(assign).is_some() => {
+                    self.file_symbols.extend(file_symbol(assign));
                 }
                 // What TVM keeps beside the functions says nothing of their meaning, and is dropped.
                 _ if MODULE_NOTES.iter().any(|name| self.statement_call(stmt, name).is_some()) => {}
@@ -89,6 +89,7 @@ impl<'a> Reader<'a> {
         self.maps.clear();
         self.tiles.clear();
         self.separators.clear();
+        self.forget_lets();
         self.symbols = Symbols::default();
         let before = self.errors.len();
         let mut attrs = FuncAttrs::default();
@@ -150,15 +151,6 @@ impl<'a> Reader<'a> {
         attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.resolved).collect();
         attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.resolved).collect();
         (self.errors.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
-    }
-
-    /// Returns the name of a symbolic extent that a file declares beside its functions: `n = TypeVar("n")`, an `int64`.
-    fn file_symbol(&self, assign: &'a ast::StmtAssign) -> Option<&'a str> {
-        let ([ast::Expr::Name(name)], ast::Expr::Call(call)) = (&assign.targets[..], &*assign.value) else {
-            return None;
-        };
-        let is_type_var = matches!(&*call.func, ast::Expr::Name(callee) if callee.id.as_str() == "TypeVar");
-        is_type_var.then_some(name.id.as_str())
     }
 
     /// Binds a parameter whose annotation is an element type, such as `n: T.int32` or `a: T.handle`.
@@ -230,4 +222,11 @@ impl<'a> Reader<'a> {
 /// Returns whether an expression is a string literal, which has no effect as a statement.
 pub(super) fn is_docstring(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::StringLiteral(_))
+}
+
+/// Returns the name of a symbolic extent that a file declares beside its functions: `n = TypeVar("n")`, an `int64`.
+fn file_symbol(assign: &ast::StmtAssign) -> Option<&str> {
+    let ([ast::Expr::Name(name)], ast::Expr::Call(call)) = (&assign.targets[..], &*assign.value) else { return None };
+    let is_type_var = matches!(&*call.func, ast::Expr::Name(callee) if callee.id.as_str() == "TypeVar");
+    is_type_var.then_some(name.id.as_str())
 }

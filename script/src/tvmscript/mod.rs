@@ -43,6 +43,7 @@ mod buffer;
 mod calls;
 mod expr;
 mod func;
+mod lets;
 mod loops;
 mod print;
 mod promote;

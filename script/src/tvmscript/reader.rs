@@ -2,6 +2,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, Var};
 
 use crate::index_map::Symbols;
@@ -64,6 +65,8 @@ pub(crate) struct Reader<'a> {
     pub(super) aliases: Vec<String>,
     /// The symbolic extents that the file declares beside its functions.
     pub(super) file_symbols: Vec<&'a str>,
+    /// The values of the bindings that shapes may name, see `lets`.
+    pub(super) lets: Substitution,
     /// Whether unknown names are symbolic extents.
     pub(crate) free_names: bool,
     /// The symbolic extents.

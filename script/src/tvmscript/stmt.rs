@@ -330,6 +330,7 @@ impl<'a> Reader<'a> {
     /// Binds a name to a value for the rest of the block.
     pub(super) fn bind_let(&mut self, name: &str, value: Expr) -> ScopeWrapper {
         let var = Var::new(name, value.dtype());
+        self.remember_let(&var, &value);
         self.bind(name, Binding::Value(Expr::from(&var)));
         Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }))
     }
