@@ -50,8 +50,10 @@ fn an_extent_in_quotes_is_a_symbolic_extent() {
 }
 
 #[test]
-fn only_names_stand_in_quotes_and_only_in_parameters() {
-    only_error(&program("A: T.Buffer((\"n * 2\",), \"float32\")", "    A[0] = 1.0"), "extent", 2);
+fn only_extents_stand_in_quotes_and_only_in_parameters() {
+    only_error(&program("A: T.Buffer((\"n *\",), \"float32\")", "    A[0] = 1.0"), "extent", 2);
+    only_error(&program("A: T.Buffer((\"n \\x2b 2\",), \"float32\")", "    A[0] = 1.0"), "extent", 2);
+    only_error(&program("A: T.Buffer((\"n + k()\",), \"float32\")", "    A[0] = 1.0"), "unknown-function", 2);
     only_error(&program("A: T.Buffer((\"\",), \"float32\")", "    A[0] = 1.0"), "extent", 2);
     only_error(&program(PARAMS, "    X = T.alloc_buffer((\"n\",))\n    X[0] = A[0, 0]"), "unsupported", 3);
 }
@@ -263,4 +265,85 @@ class Module:
         assert!(text.contains(kept), "{kept}\n{text}");
     }
     only_error(&program(PARAMS, "    T.func_attr({\"target\": T.target()})\n    B[0] = A[0, 0]"), "argument", 3);
+}
+
+#[test]
+fn an_expression_in_quotes_is_the_extent() {
+    let body = "    n = T.int32()\n    for i in range(n):\n        B[i] = A[i + 2, 3]";
+    let params = |extent: &str| format!("A: T.Buffer(({extent}, 4), \"float32\"), B: T.Buffer((n,), \"float32\")");
+    assert_same(&program(&params("\"n + 2\""), body), &program(&params("n + 2"), body));
+    assert_same(&program(&params("\"(n + 7) // 4 * 4\""), body), &program(&params("(n + 7) // 4 * 4"), body));
+    let source = program(&params("\"n + 2.5\""), body);
+    let found = read_module(&source).unwrap_err();
+    let label = &found[0].labels[0];
+    assert_eq!(&source[label.span.start as usize..label.span.end as usize], "n + 2.5", "{found:?}");
+}
+
+#[test]
+fn a_type_variable_beside_the_functions_is_an_extent_of_64_bits() {
+    let function =
+        |body: &str| program("A: T.Buffer((n, 4), \"float32\")", &format!("{body}    A[n - T.int64(1), 3] = 1.0"));
+    let written = format!("n = TypeVar(\"n\")\n{}", function(""));
+    assert_same(&written, &function("    n = T.int64()\n"));
+    assert_same(&format!("n = TypeVar(\"n\")\n{}", function("    n = T.int64()\n")), &function("    n = T.int64()\n"));
+    only_error(&format!("n = TypeName(\"n\")\n{}", function("    n = T.int64()\n")), "unsupported", 1);
+}
+
+#[test]
+fn a_binding_may_be_marked_as_one() {
+    for ty in ["int32", "int64"] {
+        let body = |annotation: &str| format!("    x: {annotation} = 3\n    B[x] = A[0, x]");
+        assert_same(&program(PARAMS, &body(&format!("T.let[T.{ty}]"))), &program(PARAMS, &body(&format!("T.{ty}"))));
+    }
+    only_error(&program(PARAMS, "    x: T.let[T.int99] = 3\n    B[x] = A[0, x]"), "unknown-type", 3);
+    only_error(&program(PARAMS, "    x: T.list[T.int32] = 3\n    B[x] = A[0, x]"), "unknown-type", 3);
+}
+
+#[test]
+fn allocations_in_a_scope_have_the_arguments_of_alloc_buffer() {
+    let rest = "\"int8\", elem_offset=0, annotations={\"buffer_allocated_addr\": [], \"buffer_data_alignment\": 64})\n    X[3] = 1";
+    let plain = "    X = T.alloc_buffer((16,), \"int8\", scope=\"local\")\n    X[3] = 1";
+    assert_same(&program(PARAMS, &format!("    X = T.alloc_local((16,), {rest}")), &program(PARAMS, plain));
+    only_error(&program(PARAMS, "    X = T.alloc_local((16,), data=A.data)\n    X[3] = 1.0"), "argument", 3);
+}
+
+#[test]
+fn virtual_threads_are_parallel() {
+    let inner = "        B[v] = A[0, v]";
+    let plain = format!("    for v in T.parallel(8):\n{inner}");
+    for axis in ["vthread", "vthread.x", "vthread.y", "vthread.z"] {
+        let launched = format!("    with T.launch_thread(\"{axis}\", 8) as v:\n{inner}");
+        assert_same(&program(PARAMS, &launched), &program(PARAMS, &plain));
+        let bound = format!("    for v in T.thread_binding(8, thread=\"{axis}\"):\n{inner}");
+        assert_same(&program(PARAMS, &bound), &program(PARAMS, &plain));
+    }
+    only_error(&program(PARAMS, &plain.replace("parallel(8)", "thread_binding(8, thread=\"vthread.w\")")), "thread", 3);
+}
+
+#[test]
+fn a_quotient_node_of_integers_rounds_to_zero() {
+    let params = "A: T.Buffer((8,), \"int32\"), F: T.Buffer((8,), \"float32\"), c: T.int32";
+    let body = |value: &str| format!("    A[0] = {value}");
+    for (node, plain) in [("T.Div(c, -3)", "T.truncdiv(c, -3)"), ("T.Div(7, c)", "T.truncdiv(7, c)")] {
+        assert_same(&program(params, &body(node)), &program(params, &body(plain)));
+    }
+    let float = |value: &str| program(params, &format!("    F[0] = {value}"));
+    assert_same(&float("T.Div(1, F[1])"), &float("1 / F[1]"));
+    assert_same(&float("T.fabs(F[1])"), &float("T.abs(F[1])"));
+    only_error(&program(params, &body("c / 3")), "type", 3);
+}
+
+#[test]
+fn a_shape_that_names_a_binding_has_its_value() {
+    let params = "A: T.Buffer((n, 8), \"float32\"), N: T.Buffer((4,), \"int32\")";
+    let body = |shape: &str| {
+        format!(
+            "    x = n * 4\n    y = x * 2\n    z = N[0]\n    X = A.view({shape})\n    D = T.alloc_buffer(({shape},))\n    D[y - z] = X[x]"
+        )
+    };
+    for (named, plain) in [("y", "n * 4 * 2"), ("x + y", "n * 4 + n * 4 * 2"), ("x + x", "n * 4 + n * 4")] {
+        assert_same(&program(params, &body(named)), &program(params, &body(plain)));
+    }
+    let doubled = (1..40).map(|at| format!("    x{at} = x{0} + x{0}\n", at - 1)).collect::<Vec<_>>().concat();
+    round_trip(&program(params, &format!("    x0 = n\n{doubled}    D = T.alloc_buffer((x39,))\n    D[0] = A[0, 0]")));
 }

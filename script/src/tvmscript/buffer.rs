@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
             (declaration.data, declaration.shape, declaration.dtype) = (args.get(0), args.get(1), args.get(2));
             return Some(declaration);
         }
-        if name == "alloc_buffer" {
+        if ["alloc_buffer", "alloc_local", "alloc_shared"].contains(&name) {
             // Hints for later passes of TVM. They are read, for their errors, and dropped, as those of `T.allocate`.
             let params: Vec<_> = PARAMS.iter().copied().chain(["annotations"]).collect();
             let args = self.bind_args(call, name, &params, 1)?;
@@ -116,6 +116,7 @@ impl<'a> Reader<'a> {
         // Everything was read before the first `?`, so that one run reports the errors of all arguments.
         self.refuse_layout_hints(declaration)?;
         let (shape, dtype, scope) = (shape??, dtype?, scope?);
+        let shape: Vec<_> = shape.iter().map(|extent| self.without_lets(extent)).collect();
         let strides = strides.map_or(Some(None), |strides| strides.map(Some))?.filter(|strides| !strides.is_empty());
         let elem_offset = elem_offset.unwrap_or(Some(Expr::int(0)))?;
         let data = data.unwrap_or_else(|| Some(Var::new(name, DataType::HANDLE)))?;
@@ -173,8 +174,8 @@ impl<'a> Reader<'a> {
         self.exprs(parts)
     }
 
-    /// Reads the shape of a declaration. In that of a parameter a symbolic extent may be in quotes, `("n", 4)`, since Python
-    /// evaluates annotations before the function binds its names.
+    /// Reads the shape of a declaration. In that of a parameter a symbolic extent may be in quotes, `("n", 4)`. The module
+    /// `quoted` has replaced the quoted expressions that are not names.
     fn extents_of(&mut self, shape: &'a ast::Expr, may_be_quoted: bool) -> Option<Vec<Expr>> {
         let parts = sequence(shape).unwrap_or(std::slice::from_ref(shape));
         let read: Vec<_> = parts
@@ -191,12 +192,12 @@ impl<'a> Reader<'a> {
     fn quoted_extent(&mut self, name: &str, range: TextRange) -> Option<Expr> {
         let starts_right = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
         if !starts_right || !name.chars().all(|part| part.is_ascii_alphanumeric() || part == '_') {
-            let message = format!("\"{name}\" is not a name");
+            let message = format!("\"{name}\" is not an extent");
             return self.error(
                 "extent",
                 range,
                 message,
-                "in quotes stands one name, `\"n\"`; write `n * 2` without them",
+                "in quotes stands a name or an expression: `\"n\"`, `\"n + 2\"`",
             );
         }
         match self.lookup(name) {

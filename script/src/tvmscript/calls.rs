@@ -90,6 +90,11 @@ fn binary_named(name: &str) -> Option<BinaryOp> {
     BinaryOp::ALL.into_iter().find(|op| op.info().call == other)
 }
 
+/// Returns the math function that a name denotes: its name in the operator table, or the one that TVM prints for floats.
+fn math_named(name: &str) -> Option<MathFn> {
+    MathFn::by_name(if name == "fabs" { "abs" } else { name })
+}
+
 impl<'a> Reader<'a> {
     /// Reads a call that returns a value. Names are looked up in this order: element types, binary operators, math
     /// functions, and the functions below, each of which has its own parameters.
@@ -102,7 +107,7 @@ impl<'a> Reader<'a> {
         if let Some(op) = binary_named(&name) {
             return self.binary_call(call, &name, op).map(Value::from);
         }
-        if let Some(function) = MathFn::by_name(&name) {
+        if let Some(function) = math_named(&name) {
             return self.math_call(call, function).map(Value::from);
         }
         let expr = match name.as_str() {
@@ -243,7 +248,11 @@ impl<'a> Reader<'a> {
             return self.error("argument", call.range(), message, format!("write `T.{name}(x, y)`"));
         }
         let values: Vec<_> = call.arguments.args.iter().map(|arg| self.value(arg)).collect();
-        let mut values = values.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
+        let values = values.into_iter().collect::<Option<Vec<_>>>()?;
+        // Unlike `/`, TVM's node `T.Div` takes integers, and rounds to zero as C does.
+        let divides_integers = op == BinaryOp::Div && values.iter().all(|value| value.expr.dtype().scalar.is_integer());
+        let op = if divides_integers { BinaryOp::TruncDiv } else { op };
+        let mut values = values.into_iter();
         let first = values.next()?;
         let joined = values.try_fold(first, |lhs, rhs| self.binary(op, lhs, rhs, call.range()).map(Value::from));
         joined.map(|value| value.expr)

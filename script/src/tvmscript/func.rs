@@ -14,7 +14,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{Buffer, DataType, FuncAttrs, Module, PrimFunc, Var};
+use tilewright_ir::{Buffer, DataType, FuncAttrs, Module, PrimFunc, ScalarType, Var};
 
 use super::buffer::{Declaration, PARAMS};
 use super::reader::{Binding, Reader, sequence};
@@ -65,6 +65,9 @@ impl<'a> Reader<'a> {
                 }
                 ast::Stmt::Pass(_) => {}
                 ast::Stmt::Expr(expr) if is_docstring(&expr.value) => {}
+                ast::Stmt::Assign(assign) if file_symbol(assign).is_some() => {
+                    self.file_symbols.extend(file_symbol(assign));
+                }
                 // What TVM keeps beside the functions says nothing of their meaning, and is dropped.
                 _ if MODULE_NOTES.iter().any(|name| self.statement_call(stmt, name).is_some()) => {}
                 other => {
@@ -86,6 +89,7 @@ impl<'a> Reader<'a> {
         self.maps.clear();
         self.tiles.clear();
         self.separators.clear();
+        self.forget_lets();
         self.symbols = Symbols::default();
         let before = self.errors.len();
         let mut attrs = FuncAttrs::default();
@@ -106,6 +110,9 @@ impl<'a> Reader<'a> {
             for (name, ty) in self.declared_symbols(stmt).unwrap_or_default() {
                 self.symbols.declare(&name.id, ty);
             }
+        }
+        for name in &self.file_symbols {
+            self.symbols.declare(name, DataType::scalar(ScalarType::Int64));
         }
         // All scalars before all buffers: a shape may refer to a scalar parameter further right.
         for param in signature.iter_non_variadic_params() {
@@ -215,4 +222,11 @@ impl<'a> Reader<'a> {
 /// Returns whether an expression is a string literal, which has no effect as a statement.
 pub(super) fn is_docstring(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::StringLiteral(_))
+}
+
+/// Returns the name of a symbolic extent that a file declares beside its functions: `n = TypeVar("n")`, an `int64`.
+fn file_symbol(assign: &ast::StmtAssign) -> Option<&str> {
+    let ([ast::Expr::Name(name)], ast::Expr::Call(call)) = (&assign.targets[..], &*assign.value) else { return None };
+    let is_type_var = matches!(&*call.func, ast::Expr::Name(callee) if callee.id.as_str() == "TypeVar");
+    is_type_var.then_some(name.id.as_str())
 }

@@ -7,6 +7,7 @@
 //! | `T.serial(start, extent=n)` | serial, `n` iterations from `start`, possibly of different types |
 //! | `T.parallel`, `T.vectorized`, `T.unroll` | the kinds of [`ForKind`] |
 //! | `T.thread_binding(n, thread="threadIdx.x")` | bound to a launch axis |
+//! | `T.thread_binding(n, thread="vthread.x")` | parallel |
 //! | `T.grid(n, m)` | nested serial loops, one per variable |
 //!
 //! The loop variable has the type of the extent, unless `dtype` states another one. `annotations={...}` adds hints.
@@ -159,7 +160,7 @@ impl<'a> Reader<'a> {
         let Some(thread) = thread else {
             return self.error("loop", call.range(), "the thread axis is missing", "add `thread=\"threadIdx.x\"`");
         };
-        let kind = ForKind::ThreadBinding(self.thread_tag(thread)?);
+        let kind = self.launch_kind(thread)?;
         let mut header = if let Some(extent) = args.get(4) {
             let (min, extent) = (self.expr(args.get(0)?)?, self.expr(extent)?);
             LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
@@ -171,6 +172,15 @@ impl<'a> Reader<'a> {
         }
         header.annotations = self.annotations(annotations)?;
         Some(header)
+    }
+
+    /// Reads the kind of a loop that is bound to a launch axis, such as `"threadIdx.x"`. The iterations of a virtual thread,
+    /// `"vthread.x"`, run in any order: TVM interleaves them in one thread.
+    pub(super) fn launch_kind(&mut self, expr: &'a ast::Expr) -> Option<ForKind> {
+        match string(expr) {
+            Some("vthread" | "vthread.x" | "vthread.y" | "vthread.z") => Some(ForKind::Parallel),
+            _ => self.thread_tag(expr).map(ForKind::ThreadBinding),
+        }
     }
 
     /// Reads a launch axis, such as `"threadIdx.x"`.

@@ -44,9 +44,11 @@ mod buffer;
 mod calls;
 mod expr;
 mod func;
+mod lets;
 mod loops;
 mod print;
 mod promote;
+mod quoted;
 pub(crate) mod reader;
 mod scopes;
 mod stmt;
@@ -67,7 +69,8 @@ pub use print::{print_expr, print_func, print_module};
 /// or the file contains no function. All problems of the first stage that fails are returned, with locations in
 /// `source`.
 pub fn read_module(source: &str) -> Result<Module, Vec<Diagnostic>> {
-    let tree = crate::source::parse_module(source)?;
+    let mut tree = crate::source::parse_module(source)?;
+    quoted::unquote_extents(&mut tree.body, source);
     let mut reader = reader::Reader::default();
     let mut module = Module::default();
     reader.module(&tree.body, &mut module);

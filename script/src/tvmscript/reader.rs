@@ -2,6 +2,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, Var};
 
 use super::blocks::OpenBlock;
@@ -66,6 +67,10 @@ pub(crate) struct Reader<'a> {
     pub(crate) names: Vec<(String, Binding)>,
     /// The names under which the file imports TVMScript's functions, besides `T` and `tir`.
     pub(super) aliases: Vec<String>,
+    /// The symbolic extents that the file declares beside its functions.
+    pub(super) file_symbols: Vec<&'a str>,
+    /// The values of the bindings that shapes may name, see `lets`.
+    pub(super) lets: Substitution,
     /// Whether unknown names are symbolic extents.
     pub(crate) free_names: bool,
     /// The symbolic extents.

@@ -85,8 +85,11 @@ impl<'a> Reader<'a> {
                 Some(allocate(buffer))
             }
             "alloc_local" | "alloc_shared" => {
-                let args = self.bind_args(call, &callee, &["shape", "dtype"], 1)?;
-                let declaration = Declaration { shape: args.get(0), dtype: args.get(1), ..Declaration::default() };
+                let declaration = self.declaration(call, &callee)?;
+                if let Some(given) = declaration.scope.or(declaration.data) {
+                    let message = format!("`T.{callee}` allocates memory in a scope of its own");
+                    return self.error("argument", given.range(), message, "leave out `scope` and `data`");
+                }
                 let buffer = self.declare(name, &declaration, call.range(), false)?;
                 let scope = if callee == "alloc_local" { Scope::Local } else { Scope::Shared };
                 let buffer = buffer.with(|info| info.scope = scope);
@@ -197,26 +200,26 @@ impl<'a> Reader<'a> {
         if self.is_failed(thread) {
             return None;
         }
-        let (tag, given) = match thread {
+        let (kind, given) = match thread {
             ast::Expr::Name(name) => match self.lookup(&name.id) {
-                Some(Binding::Thread(tag)) => (Some(*tag), Some(name.id.as_str())),
+                Some(Binding::Thread(tag)) => (Some(ForKind::ThreadBinding(*tag)), Some(name.id.as_str())),
                 _ => (None, None),
             },
-            _ => (self.thread_tag(thread), None),
+            _ => (self.launch_kind(thread), None),
         };
         let name = match target {
             Some(ast::Expr::Name(name)) => Some(name.id.as_str()),
             _ => given,
         };
         let extent = self.expr(args.get(1)?)?;
-        let (Some(tag), Some(name)) = (tag, name) else {
+        let (Some(kind), Some(name)) = (kind, name) else {
             let help = "`with T.launch_thread(\"blockIdx.x\", 4) as bx:`";
             return self.error("thread", call.range(), "a launch has an axis and a variable", help);
         };
         let var = Var::new(name, extent.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
         self.remember_range(&var, &Expr::Int { value: 0, ty: var.dtype().scalar }, &extent);
-        Some(Box::new(move |body| Stmt::for_loop(&var, extent, ForKind::ThreadBinding(tag), body)))
+        Some(Box::new(move |body| Stmt::for_loop(&var, extent, kind, body)))
     }
 
     /// Reads RFC 63's `Allocate(A.data, [16], "float32")`, which provides the memory of a buffer declared without any.

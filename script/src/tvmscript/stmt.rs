@@ -315,7 +315,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads `x: T.int32 = value`, a binding with a stated type.
+    /// Reads `x: T.int32 = value` or `x: T.let[T.int32] = value`, a binding with a stated type.
     fn annotated(&mut self, assign: &'a ast::StmtAnnAssign) -> Option<BlockItem> {
         let (ast::Expr::Name(name), Some(value)) = (&*assign.target, &assign.value) else {
             return self.error(
@@ -325,7 +325,12 @@ impl<'a> Reader<'a> {
                 "`x: T.int32 = 4`",
             );
         };
-        let ty = match &*assign.annotation {
+        // TVM marks a binding that is no buffer: `x: T.let[T.int32] = value`.
+        let annotation = match &*assign.annotation {
+            ast::Expr::Subscript(marked) if self.callee(&marked.value) == Some("let") => &marked.slice,
+            _ => &assign.annotation,
+        };
+        let ty = match &**annotation {
             ast::Expr::Call(call) => self.dtype(&call.func)?,
             annotation => self.dtype(annotation)?,
         };
@@ -336,6 +341,7 @@ impl<'a> Reader<'a> {
     /// Binds a name to a value for the rest of the block.
     pub(super) fn bind_let(&mut self, name: &str, value: Expr) -> ScopeWrapper {
         let var = Var::new(name, value.dtype());
+        self.remember_let(&var, &value);
         self.bind(name, Binding::Value(Expr::from(&var)));
         Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }))
     }

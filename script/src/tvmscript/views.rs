@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
             let message = format!("`{source}` is a texture, whose texels do not follow each other");
             return self.error("unsupported", call.range(), message, help);
         }
-        let shape = self.exprs(args)?;
+        let shape: Vec<Expr> = self.exprs(args)?.iter().map(|extent| self.without_lets(extent)).collect();
         let shape = self.view_shape(&source, shape, call.range())?;
         let rank = self.final_rank(name, &source.data, &shape)?;
         let view = source.with(|info| {
