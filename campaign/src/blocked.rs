@@ -71,6 +71,7 @@ pub struct Blocked {
 
 /// What is true of the claims of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each of them is one claim")]
 pub struct Truth {
     /// Each value of the axis lies in its domain: the spatial one, the reduced one.
     pub domains: [bool; 2],
@@ -299,7 +300,7 @@ impl Case for Blocked {
             "@T.prim_func\ndef main(A: T.Buffer(({CELLS},), \"int32\"), C: T.Buffer(({CELLS},), \"int32\")):\n"
         );
         let mut depth = 1;
-        let mut line = |depth: usize, line: &str| text.push_str(&format!("{}{line}\n", "    ".repeat(depth)));
+        let mut line = |depth: usize, line: &str| text.extend(["    ".repeat(depth).as_str(), line, "\n"]);
         for (at, (min, extent)) in self.loops.iter().enumerate() {
             line(depth, &format!("for x{at} in T.serial({min}, {}):", min + extent));
             depth += 1;

@@ -62,7 +62,7 @@ impl Judge {
             };
             let is_axis = |step: &Step| matches!(step, Step::Let(var, _) if axes.contains(var));
             let n_steps = path.steps.iter().count();
-            let outside = path.steps.iter().enumerate().filter(|(_, step)| is_axis(step)).map(|(at, _)| at + 1).last();
+            let outside = path.steps.iter().enumerate().filter(|(_, step)| is_axis(step)).map(|(at, _)| at + 1).max();
             let outside = outside.unwrap_or(0).min(n_steps);
             axes.extend(block.axes.iter().map(|axis| axis.var.clone()));
             let placed = Placed { block, parts, stmt, path: path.clone(), outside };
@@ -85,7 +85,7 @@ impl Placed<'_> {
             add(Obligation::Bounds, format!("axis {} of block {name}", axis.var), &|| holds(judge, &inner, &is_inside));
         }
         for (access, regions, text) in self.accesses(&inner) {
-            add(Obligation::Region, format!("{text} in block {name}"), &|| self.inside(judge, &access, &regions));
+            add(Obligation::Region, format!("{text} in block {name}"), &|| inside(judge, &access, &regions));
         }
         if self.reduced().next().is_some() {
             let subject = || format!("instances of block {name}");
@@ -149,23 +149,6 @@ impl Placed<'_> {
             }
         }
         found
-    }
-
-    /// An access lies in one of the regions.
-    fn inside(&self, judge: &Judge, access: &Access, regions: &[&BlockRegion]) -> Decision {
-        let of_memory = || regions.iter().filter(|region| region.buffer.aliases(&access.buffer));
-        if of_memory().any(|region| region.buffer != access.buffer) {
-            return unsupported(format!("`{}` is seen through another view than the block states", access.buffer));
-        }
-        let contains = |region: &&BlockRegion| {
-            let ranges = access.indices.iter().zip(&region.ranges);
-            ranges
-                .map(|(index, (min, extent))| within(index, min, extent))
-                .reduce(Expr::and)
-                .unwrap_or_else(|| truth(true))
-        };
-        let cond = of_memory().map(|region| contains(region)).reduce(either).unwrap_or_else(|| truth(false));
-        holds(judge, &access.path, &cond)
     }
 
     /// The number of steps that are the same in all iterations of a round: those before the first loop that counts a reduced axis.
@@ -258,7 +241,7 @@ impl Placed<'_> {
         let there =
             Substitution::new(inverse.iter().map(|(var, _)| var), inverse.iter().map(|(_, value)| value.clone()));
         let mut needed: Vec<Expr> = Vec::new();
-        for step in own.steps.iter() {
+        for step in &own.steps {
             needed.extend(step.conditions(&there).unwrap_or_default());
         }
         needed.extend(self.reduced().map(|(axis, value)| same(&there.apply(value), &Expr::from(&axis.var))));
@@ -283,6 +266,20 @@ impl Placed<'_> {
         }
         holds(judge, &both, &Expr::unary(tilewright_ir::UnaryOp::Not, is_earlier))
     }
+}
+
+/// An access lies in one of the regions.
+fn inside(judge: &Judge, access: &Access, regions: &[&BlockRegion]) -> Decision {
+    let of_memory = || regions.iter().filter(|region| region.buffer.aliases(&access.buffer));
+    if of_memory().any(|region| region.buffer != access.buffer) {
+        return unsupported(format!("`{}` is seen through another view than the block states", access.buffer));
+    }
+    let contains = |region: &&BlockRegion| {
+        let ranges = access.indices.iter().zip(&region.ranges);
+        ranges.map(|(index, (min, extent))| within(index, min, extent)).reduce(Expr::and).unwrap_or_else(|| truth(true))
+    };
+    let cond = of_memory().map(contains).reduce(either).unwrap_or_else(|| truth(false));
+    holds(judge, &access.path, &cond)
 }
 
 /// The buffers that a statement declares.

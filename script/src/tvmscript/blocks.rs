@@ -63,20 +63,20 @@ impl<'a> Reader<'a> {
         let args = self.bind_args(call, &callee, &["name", "no_realize", "exec_scope"], 0)?;
         let name = match args.get(0) {
             None => "",
-            Some(name) => match string(name) {
-                Some(text) => text,
-                None => {
+            Some(name) => {
+                let Some(text) = string(name) else {
                     let help = "write `with T.sblock(\"C\"):` and bind the axes with `T.axis`";
                     return self.error("block", name.range(), "the name of a block is a string", help);
-                }
-            },
+                };
+                text
+            }
         };
         let scope = self.names.len();
         self.blocks.push(OpenBlock::default());
         let (mut rest, mut is_read) = (Vec::new(), true);
         for stmt in body {
             match self.block_part(stmt) {
-                Some(read) => is_read &= read.is_some(),
+                Some(read) => is_read &= read,
                 None => rest.push(stmt),
             }
         }
@@ -118,8 +118,8 @@ impl<'a> Reader<'a> {
         Some(first.map_or(body.clone(), |first| Stmt::guarded(first, body)))
     }
 
-    /// Reads what a block says of itself. `None` for any other statement, and `Some(None)` if there is an error.
-    fn block_part(&mut self, stmt: &'a ast::Stmt) -> Option<Option<()>> {
+    /// Reads what a block says of itself, and returns whether it has no error. `None` for any other statement.
+    fn block_part(&mut self, stmt: &'a ast::Stmt) -> Option<bool> {
         match stmt {
             ast::Stmt::Assign(assign) => {
                 let ast::Expr::Call(call) = &*assign.value else { return None };
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
                 if read.is_none() {
                     self.bind_failed(target);
                 }
-                Some(read)
+                Some(read.is_some())
             }
             ast::Stmt::Expr(expr) => {
                 let ast::Expr::Call(call) = &*expr.value else { return None };
@@ -144,9 +144,10 @@ impl<'a> Reader<'a> {
                 };
                 if is_stated {
                     let message = format!("`T.{word}` stands in this block already");
-                    return Some(self.error("block", call.range(), message, "join the two"));
+                    let failed: Option<()> = self.error("block", call.range(), message, "join the two");
+                    return Some(failed.is_some());
                 }
-                Some(self.stated(&word, call))
+                Some(self.stated(&word, call).is_some())
             }
             _ => None,
         }

@@ -244,10 +244,8 @@ impl<'a> Reader<'a> {
                 );
             };
             let wrap = self.scope_from_call(item.optional_vars.as_deref(), call);
-            if wrap.is_none() {
-                if let Some(target) = &item.optional_vars {
-                    self.bind_failed(target);
-                }
+            if let (None, Some(target)) = (&wrap, &item.optional_vars) {
+                self.bind_failed(target);
             }
             wraps.push(wrap);
         }
