@@ -212,13 +212,12 @@ fn accesses_of_bare_memory_and_assumptions_are_one_error() {
 }
 
 #[test]
-fn a_block_is_one_error_and_its_body_is_skipped() {
-    for block in ["block", "sblock", "SBlock"] {
-        let inner =
-            "            vi = T.axis.spatial(3, i)\n            T.reads(A[vi, 0])\n            B[vi] = A[vi, 0]";
-        let body = format!("    for i in range(3):\n        with T.{block}(\"B\"):\n{inner}\n    B[3] = A[0, 0]");
-        let error = only_error(&program(PARAMS, &body), "unsupported", 4);
-        assert!(error.message.contains("blocks"), "{error:?}");
+fn a_block_with_its_extents_in_the_head_is_one_error_and_its_body_is_skipped() {
+    for head in ["T.block([3], \"B\") as [vi]", "T.block([3], \"B\") as vi", "T.block([3], \"B\")"] {
+        let inner = "            T.bind(vi, i)\n            T.reads(A[vi, 0])\n            B[vi] = A[vi, 0]";
+        let body = format!("    for i in range(3):\n        with {head}:\n{inner}\n    B[3] = A[0, 0]");
+        let error = only_error(&program(PARAMS, &body), "block", 4);
+        assert!(error.help.is_some_and(|help| help.contains("T.axis")), "{head}");
     }
 }
 

@@ -84,7 +84,7 @@ fn invalid_programs_are_rejected_with_location_and_hint() {
         "    for i in T.vectorised(4):\n        A[i] = 1.0",
         "    A[0] = 1 / n",
         "    while True:\n        pass",
-        "    with T.block(\"B\"):\n        pass",
+        "    with T.block([4], \"B\") as i:\n        pass",
         "    A[T.foo(1)] = 1.0",
         "    ...",
         "    C = T.alloc_buffer((4,), \"float33\")",

@@ -286,6 +286,17 @@ fn same_local(before: &PrimFunc, after: &PrimFunc, buffer: &Buffer, so_far: &Evi
     candidates.filter(is_free).find(|_| is_local(after, buffer))
 }
 
+/// How the shapes of two buffers differ, in words.
+fn difference(before: &Buffer, after: &Buffer) -> String {
+    if before.rank() != after.rank() {
+        return format!("their ranks are {} and {}", before.rank(), after.rank());
+    }
+    let text = |buffer: &Buffer| buffer.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let (old, new) = (text(before), text(after));
+    let types = if old == new { ", with extents of other types" } else { "" };
+    format!("their shapes are ({old}) and ({new}){types}")
+}
+
 /// Returns the claim about a pair of buffers, with the given map or an inferred one.
 fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferClaim, Vec<PairFault>> {
     let given = maps.iter().enumerate().find(|(_, given)| given.buffer == before.name);
@@ -308,11 +319,7 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
             (row_major(before, &before.axis_separators), BufferChange::Flatten)
         }
         None => {
-            let message = format!(
-                "how `{before}` became `{after}` cannot be inferred: their ranks are {} and {}",
-                before.rank(),
-                after.rank()
-            );
+            let message = format!("how `{before}` became `{after}` cannot be inferred: {}", difference(before, after));
             let help = format!("say it: --map '{before}: lambda ...: [...]'");
             return Err(vec![PairFault::After(Diagnostic::error("no-map", after.span, message).with_help(help))]);
         }

@@ -85,6 +85,7 @@ pub fn compute_at(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
         let known = inside(&found.ranges(&rest), found.inner);
         let axes = axes(&nests, &buffer, &mut spans)?;
         check_memory(&nests, &axes)?;
+        nests.iter().try_for_each(check_threads)?;
         let mut part = Part { axes: &axes, spans: &spans, known, values: Substitution::default() };
         let nests = nests.iter().map(|nest| part.stmt(nest)).collect::<Result<Vec<_>, _>>()?;
         let (to, values) = (shrunk(&buffer, &spans)?, part.values);
@@ -196,6 +197,22 @@ fn axes(nests: &[Stmt], buffer: &Buffer, spans: &mut [Span]) -> Result<Vec<Vec<V
     Ok(axes)
 }
 
+/// Checks that no loop of a nest is bound to threads: their number would change, and the loop around them may be bound, too.
+fn check_threads(nest: &Stmt) -> Result<(), Diagnostic> {
+    let mut bound = None;
+    nest.walk(&mut |part| {
+        if let StmtKind::For(run) = &part.kind
+            && matches!(run.kind, ForKind::ThreadBinding(_))
+        {
+            bound = Some(run.var.clone());
+        }
+    });
+    bound.map_or(Ok(()), |var| {
+        let message = format!("`{var}` is bound to threads, whose number would change");
+        Err(fault(message, "bind it afterwards"))
+    })
+}
+
 /// Checks that the nests keep no values in memory of their own from one element to the next: some would not be computed.
 fn check_memory(nests: &[Stmt], axes: &[Vec<Var>]) -> Result<(), Diagnostic> {
     let mut found = None;
@@ -230,10 +247,6 @@ struct Part<'a> {
 impl Part<'_> {
     /// A loop over an axis of the buffer, from the first index of the part on.
     fn over(&mut self, inner: &For, span: &Span) -> Result<Stmt, Diagnostic> {
-        if matches!(inner.kind, ForKind::ThreadBinding(_)) {
-            let message = format!("`{}` is bound to threads, whose number would change", inner.var);
-            return Err(fault(message, "bind it afterwards"));
-        }
         let var = Var::new(inner.var.name(), inner.var.dtype());
         let typed = |expr: &Expr| retyped(expr, var.dtype().scalar, &|_| None);
         let span = Span { low: typed(&span.low), extent: typed(&span.extent) };
