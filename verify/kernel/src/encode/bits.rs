@@ -105,8 +105,9 @@ impl Intervals {
                 }
             }
             TermKind::Binary(op, a, b) => {
+                let is_literal = matches!(b.kind(), TermKind::Const(_));
                 let (a, b) = (self.term(a)?, self.term(b)?);
-                binary(*op, a, b)?
+                binary(*op, a, (b, is_literal))?
             }
             TermKind::Ite(condition, a, b) => {
                 self.prop(condition)?;
@@ -122,12 +123,13 @@ impl Intervals {
     }
 }
 
-/// The interval of an operator; `None` if the operator cannot be encoded for operands in these intervals.
-fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
+/// The interval of an operator; `None` if the operator cannot be encoded for operands in these intervals. A second operand that is
+/// written as a constant is a literal; one that merely has a single value is none.
+fn binary(op: BinaryOp, a: Interval, (b, is_literal): (Interval, bool)) -> Option<Interval> {
     let divisor = b.constant().filter(|divisor| *divisor > 0);
     let by_positive = divisor.filter(|_| a.low >= 0);
-    // Unsigned division is floor division where nothing is negative; a power of two is a shift or a mask otherwise.
-    let encodable = divisor.filter(|divisor| a.low >= 0 || divisor.count_ones() == 1);
+    // Unsigned division is floor division where nothing is negative; a literal power of two is a shift or a mask otherwise.
+    let encodable = divisor.filter(|divisor| a.low >= 0 || (is_literal && divisor.count_ones() == 1));
     let amount = b.constant().filter(|amount| (0..i128::from(MAX_WIDTH)).contains(amount));
     match op {
         BinaryOp::Add => a.checked_add(b),
