@@ -208,6 +208,22 @@ def main(A: T.Buffer((9, 6), "int32"), C: T.Buffer((9,), "int32")):
 }
 
 #[test]
+fn a_loop_around_the_outer_block_has_one_value_in_a_round() {
+    let text = r#"
+@T.prim_func
+def main(A: T.Buffer((3, 5), "float32"), C: T.Buffer((3,), "float32")):
+    for x, y in T.grid(3, 5):
+        with T.sblock("outer"):
+            i = T.axis.spatial(3, x)
+            with T.sblock("C"):
+                r = T.axis.reduce(5, y)
+                C[i] = C[i] + A[i, r]
+"#;
+    let open = claims(text);
+    assert!(open.iter().any(|line| line.starts_with("iteration reduced axes of block C")), "{open:?}");
+}
+
+#[test]
 fn axes_may_be_loops_and_conditions_of_the_block_are_no_part_of_it() {
     holds(
         r#"

@@ -63,21 +63,21 @@ pub struct Blocked {
     pub predicate: Option<(Sum, i64)>,
     /// Whether the block has an initialisation.
     pub has_init: bool,
-    /// Where the range that is said to be read begins, from `s + r` on, and its length.
+    /// The stated range of reads (`T.reads`): its start relative to `s + r`, and its length. `None` if none is stated.
     pub reads: Option<(i64, i64)>,
-    /// The same for what is written, from `s` on.
+    /// The stated range of writes (`T.writes`): its start relative to `s`, and its length. `None` if none is stated.
     pub writes: Option<(i64, i64)>,
 }
 
-/// What is true of the claims of a block.
+/// Which claims of a block hold, and the result of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each of them is one claim")]
 pub struct Truth {
     /// Each value of the axis lies in its domain: the spatial one, the reduced one.
     pub domains: [bool; 2],
-    /// What is read, and what is written, is in the stated range.
+    /// Whether all reads, and all writes, lie in the stated ranges.
     pub regions: [bool; 2],
-    /// What the initialisation writes is in the stated range.
+    /// Whether the writes of the initialisation lie in the stated range.
     pub initialised: bool,
     /// The element that is updated is in a stated range.
     pub updated: bool,

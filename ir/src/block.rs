@@ -1,6 +1,6 @@
 //! Blocks of S-TIR: what a program says about a part of itself.
 //!
-//! A block is an attribute with the key [`BLOCK`] and the value [`AttrValue::Block`](crate::AttrValue::Block). What it does is the statement
+//! A block is an attribute with the key [`BLOCK`] and the value [`AttrValue::Block`]. What it does is the statement
 //! below it, written with plain statements; what it says (domains of its axes, the elements it reads and writes) does not
 //! change the meaning of the program. These are claims, and the judge asks whether they hold.
 //!

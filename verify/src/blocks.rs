@@ -37,7 +37,7 @@ struct Placed<'a> {
     block: &'a Block,
     parts: BlockParts<'a>,
     stmt: &'a Stmt,
-    /// The way to the block; conditions that memory decides are not on it.
+    /// The way to the block.
     path: Path,
     /// The number of steps at the beginning of the path that are outside of the innermost block with axes around this one.
     outside: usize,
@@ -61,9 +61,8 @@ impl Judge {
                 return;
             };
             let is_axis = |step: &Step| matches!(step, Step::Let(var, _) if axes.contains(var));
-            let n_steps = path.steps.iter().count();
             let outside = path.steps.iter().enumerate().filter(|(_, step)| is_axis(step)).map(|(at, _)| at + 1).max();
-            let outside = outside.unwrap_or(0).min(n_steps);
+            let outside = outside.unwrap_or(0);
             axes.extend(block.axes.iter().map(|axis| axis.var.clone()));
             let placed = Placed { block, parts, stmt, path: path.clone(), outside };
             reports.extend(placed.reports(self, inverse));
@@ -231,6 +230,10 @@ impl Placed<'_> {
             let axes = self.block.axes.iter().zip(&self.parts.bindings);
             axes.filter(|(axis, _)| axis.kind != AxisKind::Reduce).map(|(_, value)| value)
         };
+        // A loop outside of the round has one value in it.
+        if let Some((var, _)) = inverse.iter().find(|(var, _)| !own.loops().contains(var)) {
+            return unsupported(format!("loop {var} counts a reduced axis from outside of the block around"));
+        }
         if let Some((var, _)) = inverse.iter().find(|(var, _)| others().any(|value| value.vars().contains(var))) {
             return unsupported(format!("loop {var} counts a reduced axis and another one"));
         }

@@ -41,7 +41,8 @@ impl Oracle for Blocks {
             other => return Failure::outcome("a block is not read", format!("{other:?}")),
         };
         let truth = case.truth();
-        if let Some(failed) = left(&func).and_then(|found| differs("the program", &found, &truth)) {
+        let Some(found) = left(&func) else { return Outcome::Invalid("the program traps".into()) };
+        if let Some(failed) = differs("the program", &found, &truth) {
             return failed;
         }
         let is_written =
@@ -70,12 +71,14 @@ impl Oracle for Blocks {
                 other => return Failure::outcome("the lowering is not proved", format!("{}: {other}", report.subject)),
             }
         }
-        let lowered = left(&lowered.func).and_then(|found| differs("the lowered program", &found, &truth));
-        lowered.unwrap_or(Outcome::Held)
+        let Some(found) = left(&lowered.func) else {
+            return Failure::outcome("the lowered program traps", case.text());
+        };
+        differs("the lowered program", &found, &truth).unwrap_or(Outcome::Held)
     }
 }
 
-/// What the program leaves in `C`; none if it does not run.
+/// Runs the program and returns the elements of `C` afterwards; `None` if it traps.
 fn left(func: &PrimFunc) -> Option<Vec<i64>> {
     let valid = validate(func).ok()?;
     let size = usize::try_from(CELLS).ok()?;
