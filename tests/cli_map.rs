@@ -248,6 +248,9 @@ fn assumptions_hold_of_the_shape_and_are_said() {
     let (code, json) = map(lambda, "c", &["--assume", "c > 7 and c < 7"]);
     assert_eq!(code, Some(3), "{json}");
     assert!(json["verdicts"].as_array().unwrap().iter().all(|row| row["verdict"] != "refuted"), "{json}");
+    // A condition may begin with a minus sign; it is a value, not an option.
+    let (_, json) = map(lambda, "c", &["--assume", "-c >= -1024"]);
+    assert_eq!(json["assumptions"], json!(["-c >= -1024"]));
     // A pitch is no extent, but may be assumed of.
     let pitched = "lambda i, j: [i*pitch + j]";
     let shape = ["--physical-shape", "h*pitch", "--assume", "pitch >= w"];

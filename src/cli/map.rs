@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "LAMBDA")]
     padding: Option<String>,
     /// What may be taken for granted of the symbolic extents; may be given many times
-    #[arg(long, value_name = "c % 4 == 0")]
+    #[arg(long, value_name = "c % 4 == 0", allow_hyphen_values = true)]
     assume: Vec<String>,
     /// The physical shape, which may be larger than needed; without it the smallest one is looked for
     #[arg(long, value_name = "16,32,64,64,4", allow_hyphen_values = true)]

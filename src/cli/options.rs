@@ -79,7 +79,7 @@ pub struct Shapes {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Assume {
     /// A condition on scalar parameters and extents that every caller guarantees; can be repeated
-    #[arg(long = "assume", value_name = "CONDITION")]
+    #[arg(long = "assume", value_name = "CONDITION", allow_hyphen_values = true)]
     pub conditions: Vec<String>,
 }
 
