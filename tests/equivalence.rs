@@ -15,7 +15,7 @@ use tilewright_compiler::reorder;
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, Comparison, Evidence, Expr, IndexMap, PrimFunc, Reordering, Var,
 };
-use tilewright_verify::{Obligation, Premise, Report};
+use tilewright_verify::{Config, Judge, Obligation, Premise, Report};
 
 /// Decides the pairs of a file; with `KIND` in the environment, those alone whose name contains it.
 fn check(file: &str, least: usize) {
@@ -139,7 +139,14 @@ fn the_page_counts_all_kinds() {
 
 #[test]
 fn programs_of_constant_shape_are_followed_by_their_results_alone() {
-    let judge = judge();
+    // In one part, and in as many as there can be.
+    for part_steps in [Config::default().part_steps, 1] {
+        let config = Config { part_steps, ..Config::default() };
+        follow_results(&Judge::new(config, tilewright_search::strategies()).unwrap());
+    }
+}
+
+fn follow_results(judge: &Judge) {
     let cases = cases("storage_constant");
     assert!(cases.len() >= 13, "{} pairs", cases.len());
     for Case { name, before, variants, .. } in &cases {

@@ -49,10 +49,16 @@ pub struct Config {
     /// digits, linear algebra and Z3, so that tests can compare these with enumeration; counterexamples are still
     /// searched for among the points.
     pub most_points: u64,
+    /// Steps of the parts in which two programs of constant shape are run on terms; shorter runs are made at once. No verdict may depend
+    /// on it, except that a run may have too many terms at once.
+    pub part_steps: u64,
     /// Whether a goal that was answered before is answered from memory. Without, every goal is given to Z3, so that
     /// tests can compare the answers.
     pub memo: bool,
 }
+
+/// A part of so many steps has about a quarter as many terms, which fit into the caches of a processor.
+const PART_STEPS: u64 = 1 << 19;
 
 impl Default for Config {
     fn default() -> Self {
@@ -62,6 +68,7 @@ impl Default for Config {
             rlimit: Budget::default().rlimit,
             seed: 0,
             most_points: MAX_POINTS,
+            part_steps: PART_STEPS,
             memo: true,
         }
     }
@@ -146,6 +153,7 @@ pub struct Judge {
     pub(crate) windows: Windows,
     /// Points of a constant shape that may be enumerated to prove an obligation.
     pub(crate) most_points: u64,
+    pub(crate) part_steps: u64,
     /// Whether what is open of the program after may follow from the program before.
     pub(crate) takes_over: bool,
 }
@@ -175,6 +183,7 @@ impl Judge {
             record: None,
             windows: Windows::default(),
             most_points: config.most_points,
+            part_steps: config.part_steps,
             takes_over: false,
         })
     }

@@ -10,8 +10,8 @@
 //! `x + 0.0` is not `x`, which may be -0.0. Choices are ordered by their conditions, so that nested choices between the same
 //! values are one term, whichever condition was asked first.
 
-use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::collections::HashSet;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 use tilewright_ir::scalar::{cast, wrap_int};
 use tilewright_ir::{BinaryOp, MathFn, Scalar, ScalarType, UnaryOp, sabotage};
@@ -55,8 +55,9 @@ pub(super) enum Node {
 /// All terms.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    nodes: Vec<Rc<Node>>,
-    known: HashMap<Rc<Node>, Id>,
+    nodes: Vec<Node>,
+    /// A hash table of the terms with open addressing, at most half full: [`FREE`], or the number of a term.
+    table: Vec<Id>,
     /// Whether a term may be what was never written.
     undefined: Vec<bool>,
     /// Whether a term may be what a parameter held at the call that need not hold anything.
@@ -69,6 +70,39 @@ pub(super) struct Terms {
     n_choices: u64,
     /// How many choices are being made, one inside the other.
     depth: usize,
+}
+
+/// A place of the table that holds no term.
+const FREE: Id = Id::MAX;
+
+/// Mixes the parts of a term into a hash. Terms are found faster if their hashes differ; nothing else depends on it.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(26) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(u64::from_ne_bytes((value as i64).to_ne_bytes()));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
 }
 
 /// A term, or the reason why there is none.
@@ -94,9 +128,13 @@ impl Terms {
     }
 
     pub(super) fn add(&mut self, node: Node) -> Made {
-        if let Some(known) = self.known.get(&node) {
-            return Ok(*known);
+        if self.nodes.len() * 2 >= self.table.len() {
+            self.grow();
         }
+        let place = match self.find(&node) {
+            Ok(known) => return Ok(known),
+            Err(place) => place,
+        };
         let id = Id::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < MOST_TERMS);
         let id = id.ok_or_else(|| format!("the values of the programs need more than {MOST_TERMS} terms"))?;
         self.n_products += if let Node::Sum(_, poly) = &node { poly.n_terms() } else { 0 };
@@ -114,10 +152,45 @@ impl Terms {
             Node::Choose(_, a, b) => self.is_found(*a) || self.is_found(*b),
             _ => false,
         });
-        let node = Rc::new(node);
-        self.nodes.push(Rc::clone(&node));
-        self.known.insert(node, id);
+        self.nodes.push(node);
+        self.table[place] = id;
         Ok(id)
+    }
+
+    /// The number of a term; if it has none, the place of the table for it. The table is not full.
+    fn find(&self, node: &Node) -> Result<Id, usize> {
+        let mask = self.table.len() - 1;
+        let mut place = self.start(node);
+        while self.table[place] != FREE {
+            if *self.node(self.table[place]) == *node {
+                return Ok(self.table[place]);
+            }
+            place = (place + 1) & mask;
+        }
+        Err(place)
+    }
+
+    /// Where the search for a term begins.
+    fn start(&self, node: &Node) -> usize {
+        let hash = BuildHasherDefault::<Mixer>::default().hash_one(node);
+        usize::try_from(hash >> 32).unwrap_or(0) & (self.table.len() - 1)
+    }
+
+    /// Makes the table twice as large.
+    fn grow(&mut self) {
+        self.table = vec![FREE; (self.table.len() * 2).max(1 << 10)];
+        for (id, node) in (0..).zip(&self.nodes) {
+            let mut place = self.start(node);
+            while self.table[place] != FREE {
+                place = (place + 1) & (self.table.len() - 1);
+            }
+            self.table[place] = id;
+        }
+    }
+
+    /// The number of a term that there may be.
+    fn known(&self, node: &Node) -> Option<Id> {
+        if self.table.is_empty() { None } else { self.find(node).ok() }
     }
 
     pub(super) fn int(&mut self, ty: ScalarType, value: i128) -> Made {
@@ -353,8 +426,8 @@ impl Terms {
         match *self.node(cond) {
             Node::Unary(UnaryOp::Not, _, inner) => self.where_it(id, inner, false),
             Node::Binary(BinaryOp::Le, of, x, y) if !of.is_float() => {
-                let opposite = self.known.get(&Node::Binary(BinaryOp::Lt, of, y, x));
-                opposite.map_or(id, |cond| self.where_it(id, *cond, false))
+                let opposite = self.known(&Node::Binary(BinaryOp::Lt, of, y, x));
+                opposite.map_or(id, |cond| self.where_it(id, cond, false))
             }
             _ => self.where_it(id, cond, true),
         }
