@@ -104,7 +104,7 @@ pub use plan::{Graph, GraphStep, GraphTensor, MemoryPlan, Pool, PoolPlace, Regio
 pub use scalar::{Scalar, ScalarError, gcd};
 pub use schedule::ScheduleStep;
 pub use shared::{Parts, SharedExpr, SharedExprs};
-pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};
+pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_THREAD};
 pub use texture::{CHANNELS, TextureLimits};
 pub use tile::TileRequest;
 pub use var::Var;

@@ -91,6 +91,10 @@ pub enum StmtKind {
     },
 }
 
+/// The annotation of a parallel loop whose iterations are virtual threads, which one thread interleaves. The value is TVM's name of the
+/// axis, such as `vthread.x`.
+pub const VIRTUAL_THREAD: &str = "virtual_thread";
+
 /// A loop.
 #[derive(Clone, Debug)]
 pub struct For {

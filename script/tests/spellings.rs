@@ -311,6 +311,8 @@ fn virtual_threads_are_parallel() {
     let inner = "        B[v] = A[0, v]";
     let plain = format!("    for v in T.parallel(8):\n{inner}");
     for axis in ["vthread", "vthread.x", "vthread.y", "vthread.z"] {
+        let hint = format!("parallel(8, annotations={{\"virtual_thread\": \"{axis}\"}})");
+        let plain = plain.replace("parallel(8)", &hint);
         let launched = format!("    with T.launch_thread(\"{axis}\", 8) as v:\n{inner}");
         assert_same(&program(PARAMS, &launched), &program(PARAMS, &plain));
         let bound = format!("    for v in T.thread_binding(8, thread=\"{axis}\"):\n{inner}");

@@ -10,13 +10,15 @@
 //! ```
 //!
 //! Axes are replaced by their values. They keep their names where the shape of a buffer depends on one. What the block says of itself
-//! is proved of the program before this pass, and gone after it. Cost: one walk.
+//! is proved of the program before this pass, and gone after it. The annotation `double_buffer_scope` becomes the attribute of the buffer that
+//! the pass `inject_double_buffer` looks for. Cost: one walk.
 
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Block, Buffer, Diagnostic, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var, sabotage};
+use tilewright_ir::{AttrValue, Block, Buffer, Diagnostic, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var, sabotage};
 
+use super::inject_double_buffer::DOUBLE_BUFFER;
 use super::{Rewritten, schedule};
 
 /// Lowers all blocks of a function. It never fails; the result has the type of a pass.
@@ -82,9 +84,22 @@ impl Rewrite for Lower {
             self.0.insert(&axis.var, value);
         }
         let body = self.stmt(parts.body)?;
+        let body = marked(block, body);
         let predicate = predicate.filter(|_| !sabotage::on("lower-blocks-drops-where"));
         Ok(predicate.map_or(body.clone(), |cond| Stmt::guarded(cond, body)).at(stmt.span))
     }
+}
+
+/// A statement with the hint that a buffer is filled for the next iteration, if the block asks for that: the value of the annotation is the
+/// position of the buffer among those that the block writes.
+fn marked(block: &Block, body: Stmt) -> Stmt {
+    let position = block.annotations.iter().find_map(|(key, value)| match value {
+        AttrValue::Int(position) if key == DOUBLE_BUFFER => usize::try_from(*position).ok(),
+        _ => None,
+    });
+    let Some(region) = position.and_then(|position| block.writes.as_ref()?.get(position)) else { return body };
+    let (node, value) = (AttrValue::Var(region.buffer.data.clone()), AttrValue::Int(1));
+    Stmt::new(StmtKind::Attr { node, key: DOUBLE_BUFFER.to_owned(), value, body: body.into() })
 }
 
 /// Whether a buffer that is declared in a statement has an axis of the block in its shape, strides or offset.

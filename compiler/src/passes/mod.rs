@@ -1,13 +1,18 @@
 //! The passes: one file each, a free function from a program to a program and the evidence of what changed.
 
 mod apply_buffer_transforms;
+mod compact_buffer_allocation;
 mod flatten_buffer;
+mod inject_double_buffer;
+mod inject_virtual_thread;
 mod lanes;
 mod lower_blocks;
 mod lower_texture;
 mod remap;
 mod schedule;
 mod simplify;
+mod storage;
+mod storage_rewrite;
 #[cfg(test)]
 mod tests;
 mod texture_stores;
@@ -16,17 +21,24 @@ mod texture_tests;
 mod tile_layout;
 #[cfg(test)]
 mod tile_tests;
+mod vector_type_rewrite;
 mod vectorize;
+mod virtual_thread;
 
 use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
 
 pub use apply_buffer_transforms::apply_buffer_transforms;
+pub use compact_buffer_allocation::compact_buffer_allocation;
 pub use flatten_buffer::flatten_buffer;
+pub use inject_double_buffer::inject_double_buffer;
+pub use inject_virtual_thread::inject_virtual_thread;
 pub use lower_blocks::lower_blocks;
 pub use lower_texture::lower_texture;
 pub use schedule::{compute_at, compute_inline, double_buffer, split, unroll};
 pub use simplify::simplify;
+pub use storage_rewrite::storage_rewrite;
 pub use tile_layout::tile_layout;
+pub use vector_type_rewrite::vector_type_rewrite;
 pub use vectorize::vectorize;
 
 /// The result of a pass: the new program, and the claim that the judge checks.
@@ -63,7 +75,12 @@ fn always(_: &PrimFunc) -> bool {
     true
 }
 
-/// Every pass, by name, in the order of the pipeline.
+/// The `wanted` of passes that run only where they are named.
+fn never(_: &PrimFunc) -> bool {
+    false
+}
+
+/// Every pass, by name: those of the pipeline in its order, then those that run only where they are named.
 pub static PASSES: &[Pass] = &[
     Pass {
         name: "lower_blocks",
@@ -147,6 +164,41 @@ pub static PASSES: &[Pass] = &[
         summary: "simplify expressions and drop branches never taken",
         run: simplify,
         wanted: always,
+        request: None,
+    },
+    Pass {
+        name: "compact_buffer_allocation",
+        summary: "shrink the memory that is allocated to the elements that are used",
+        run: compact_buffer_allocation,
+        wanted: never,
+        request: None,
+    },
+    Pass {
+        name: "storage_rewrite",
+        summary: "let buffers that are not in use at the same time share memory",
+        run: storage_rewrite,
+        wanted: never,
+        request: None,
+    },
+    Pass {
+        name: "inject_double_buffer",
+        summary: "give two halves to the buffers that double_buffer_scope marks",
+        run: inject_double_buffer,
+        wanted: never,
+        request: None,
+    },
+    Pass {
+        name: "inject_virtual_thread",
+        summary: "interleave the iterations of virtual threads in one thread",
+        run: inject_virtual_thread,
+        wanted: never,
+        request: None,
+    },
+    Pass {
+        name: "vector_type_rewrite",
+        summary: "turn buffers that are accessed in vectors only into buffers of vectors",
+        run: vector_type_rewrite,
+        wanted: never,
         request: None,
     },
 ];

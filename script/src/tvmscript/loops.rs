@@ -7,7 +7,7 @@
 //! | `T.serial(start, extent=n)` | serial, `n` iterations from `start`, possibly of different types |
 //! | `T.parallel`, `T.vectorized`, `T.unroll` | the kinds of [`ForKind`] |
 //! | `T.thread_binding(n, thread="threadIdx.x")` | bound to a launch axis |
-//! | `T.thread_binding(n, thread="vthread.x")` | parallel |
+//! | `T.thread_binding(n, thread="vthread.x")` | parallel, with the annotation `virtual_thread` |
 //! | `T.grid(n, m)` | nested serial loops, one per variable |
 //!
 //! The loop variable has the type of the extent, unless `dtype` states another one. `annotations={...}` adds hints.
@@ -17,11 +17,14 @@ use std::sync::Arc;
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::sabotage;
-use tilewright_ir::{AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, Var};
+use tilewright_ir::{AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_THREAD, Var};
 
 use super::promote::Value;
 use super::reader::{Binding, Reader, string};
 use crate::source::{MAX_NESTING, nearest, span};
+
+/// TVM's names for the axes of virtual threads.
+pub(super) const VIRTUAL_AXES: [&str; 4] = ["vthread", "vthread.x", "vthread.y", "vthread.z"];
 
 /// The header of a loop: everything but its variable and its body.
 struct LoopHeader {
@@ -171,15 +174,16 @@ impl<'a> Reader<'a> {
             header.ty = self.dtype(dtype)?;
         }
         header.annotations = self.annotations(annotations)?;
+        header.annotations.extend(virtual_thread(thread));
         Some(header)
     }
 
     /// Reads the kind of a loop that is bound to a launch axis, such as `"threadIdx.x"`. The iterations of a virtual thread,
-    /// `"vthread.x"`, run in any order: TVM interleaves them in one thread.
+    /// `"vthread.x"`, run in any order: TVM interleaves them in one thread. The annotation says that they are virtual threads.
     pub(super) fn launch_kind(&mut self, expr: &'a ast::Expr) -> Option<ForKind> {
-        match string(expr) {
-            Some("vthread" | "vthread.x" | "vthread.y" | "vthread.z") => Some(ForKind::Parallel),
-            _ => self.thread_tag(expr).map(ForKind::ThreadBinding),
+        match virtual_thread(expr) {
+            Some(_) => Some(ForKind::Parallel),
+            None => self.thread_tag(expr).map(ForKind::ThreadBinding),
         }
     }
 
@@ -195,6 +199,12 @@ impl<'a> Reader<'a> {
             ),
         }
     }
+}
+
+/// Returns the annotation of a loop over virtual threads, such as `"vthread.x"`; `None` for another axis.
+pub(super) fn virtual_thread(axis: &ast::Expr) -> Option<(String, AttrValue)> {
+    let name = string(axis).filter(|name| VIRTUAL_AXES.contains(name))?;
+    Some((VIRTUAL_THREAD.to_owned(), AttrValue::Str(name.to_owned())))
 }
 
 /// Returns the number of integers from `min` to `stop - 1`: computed for constants, `n` from `min` to `min + n`, and the difference

@@ -21,9 +21,10 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{AttrValue, Buffer, Expr, ForKind, Scope, Stmt, StmtKind, Var};
+use tilewright_ir::{AttrValue, Buffer, Expr, For, ForKind, Scope, Stmt, StmtKind, Var};
 
 use super::buffer::Declaration;
+use super::loops::virtual_thread;
 use super::reader::{Binding, Reader, string};
 use super::stmt::BlockItem;
 
@@ -219,7 +220,11 @@ impl<'a> Reader<'a> {
         let var = Var::new(name, extent.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
         self.remember_range(&var, &Expr::Int { value: 0, ty: var.dtype().scalar }, &extent);
-        Some(Box::new(move |body| Stmt::for_loop(&var, extent, kind, body)))
+        let annotations: Vec<_> = virtual_thread(thread).into_iter().collect();
+        let min = Expr::Int { value: 0, ty: var.dtype().scalar };
+        Some(Box::new(move |body| {
+            Stmt::new(StmtKind::For(For { var, min, extent, kind, annotations, body }.into()))
+        }))
     }
 
     /// Reads RFC 63's `Allocate(A.data, [16], "float32")`, which provides the memory of a buffer declared without any.

@@ -59,6 +59,16 @@ pub(super) fn allocated(func: &PrimFunc, name: &str) -> Result<Buffer, Diagnosti
     if named.next().is_some() {
         return Err(fault(format!("`{}` has several buffers `{name}`", func.name), "give them different names"));
     }
+    has_own_memory(func, buffer)?;
+    Ok(buffer.clone())
+}
+
+/// Checks that the function allocates a buffer, and that nothing else sees its memory.
+///
+/// # Errors
+/// It is a parameter or has a view, or a layout is asked for it.
+pub(in crate::passes) fn has_own_memory(func: &PrimFunc, buffer: &Buffer) -> Result<(), Diagnostic> {
+    let (name, buffers) = (&buffer.name, func.buffers());
     if func.buffer_map.iter().any(|(_, param)| param.aliases(buffer)) {
         let help = "a caller sees all of a parameter; take a buffer that the function allocates";
         return Err(fault(format!("`{name}` is a parameter"), help));
@@ -75,7 +85,7 @@ pub(super) fn allocated(func: &PrimFunc, name: &str) -> Result<Buffer, Diagnosti
         let help = "its axes are those of the layout; ask for a layout of another buffer";
         return Err(fault(format!("a layout is asked for `{name}`, which would be applied after the schedule"), help));
     }
-    Ok(buffer.clone())
+    Ok(())
 }
 
 /// Returns the number of loads from a buffer in a statement.

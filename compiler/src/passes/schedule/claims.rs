@@ -12,7 +12,7 @@ use crate::flow::{self, Origins};
 type Reordered = dyn Fn(&[Statement], &[Statement]) -> Option<Vec<StoreOrigin>>;
 
 /// How the stores after are found among the stores before.
-pub(super) enum Claim {
+pub(in crate::passes) enum Claim {
     /// The iterations were put into another order.
     Iterations(Box<Reordered>),
     /// Values are kept in other places, or computed again.
@@ -22,7 +22,7 @@ pub(super) enum Claim {
 impl Claim {
     /// What is claimed of two programs. If the stores do not fit, the claim is searched for; if none is found, the judge
     /// will find that the programs differ in structure.
-    pub(super) fn comparison(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
+    pub(in crate::passes) fn comparison(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
         let values = |origins: &Origins<'_>| flow::known(before, after, evidence, origins).map(Comparison::Values);
         let stated = match self {
             Self::Iterations(origins) if is_reordering(before, after) => reordering(before, after, origins),
@@ -57,12 +57,12 @@ fn reordering(before: &PrimFunc, after: &PrimFunc, origins: &Reordered) -> Optio
 }
 
 /// The origin of a store that is a store before in the same loops.
-pub(super) fn unchanged(position: usize, store: &Statement) -> Origin {
+pub(in crate::passes) fn unchanged(position: usize, store: &Statement) -> Origin {
     at(position, store.loops().iter().map(Expr::from).collect())
 }
 
 /// The origin of a store that is a store before at some values of its loops.
-pub(super) fn at(position: usize, at: Vec<Expr>) -> Origin {
+pub(in crate::passes) fn at(position: usize, at: Vec<Expr>) -> Origin {
     let instances = vec![Instance { when: None, store: Some(position), at }];
     Origin { instances, ..Origin::default() }
 }

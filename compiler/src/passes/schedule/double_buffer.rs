@@ -72,26 +72,31 @@ use super::{applied, fault};
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
 pub fn double_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
-    applied("double_buffer", func, &|func, argument| {
-        let buffer = allocated(func, argument)?;
-        let found = loop_around(func, &buffer)?;
-        let known = found.ranges(func);
-        let doubled = Doubled::new(func, &buffer, found.inner, &known)?;
-        let mut replaced = doubled.replaced()?;
-        if allocates(&found.inner.body, &buffer) {
-            let (buffer, body) = (doubled.after.clone(), replaced.into());
-            replaced = Stmt::new(StmtKind::Allocate { buffer, body });
-        }
-        let body = with_loop(&func.body, &found.inner.var, &replaced);
-        let body = reallocated(&body, &buffer, &doubled.after);
-        let after = doubled.after.clone();
-        let (var, first, next) = (found.inner.var.clone(), found.inner.min.clone(), doubled.next());
-        let claim = move |old: &[Statement], new: &[Statement]| {
-            let filled = Filled { before: &buffer, after: &after, var: &var, iterations: [&first, &next] };
-            filled.origins(old, new)
-        };
-        Ok((body, Claim::Values(Box::new(claim))))
-    })
+    applied("double_buffer", func, &|func, argument| doubled(func, &allocated(func, argument)?))
+}
+
+/// The body of a function with two halves of a buffer that it allocates, and what is claimed of that.
+///
+/// # Errors
+/// The buffer is not filled by nests of its own in each iteration of a serial loop, in front of what reads it.
+pub(in crate::passes) fn doubled(func: &PrimFunc, buffer: &Buffer) -> Result<(Stmt, Claim), Diagnostic> {
+    let found = loop_around(func, buffer)?;
+    let known = found.ranges(func);
+    let doubled = Doubled::new(func, buffer, found.inner, &known)?;
+    let mut replaced = doubled.replaced()?;
+    if allocates(&found.inner.body, buffer) {
+        let (buffer, body) = (doubled.after.clone(), replaced.into());
+        replaced = Stmt::new(StmtKind::Allocate { buffer, body });
+    }
+    let body = with_loop(&func.body, &found.inner.var, &replaced);
+    let body = reallocated(&body, buffer, &doubled.after);
+    let (before, after) = (buffer.clone(), doubled.after.clone());
+    let (var, first, next) = (found.inner.var.clone(), found.inner.min.clone(), doubled.next());
+    let claim = move |old: &[Statement], new: &[Statement]| {
+        let filled = Filled { before: &before, after: &after, var: &var, iterations: [&first, &next] };
+        filled.origins(old, new)
+    };
+    Ok((body, Claim::Values(Box::new(claim))))
 }
 
 /// A buffer that is filled for two iterations of a loop: the first one, and the next one.

@@ -40,7 +40,12 @@ pub use split::split;
 pub use unroll::unroll;
 
 use super::Rewritten;
-use claims::Claim;
+pub(super) use buffers::has_own_memory;
+pub(super) use claims::Claim;
+pub(super) use claims::{at, unchanged};
+pub(super) use copy::copied;
+pub(super) use double_buffer::doubled;
+pub(super) use region::touched;
 
 /// The names of the primitives.
 const PRIMITIVES: [&str; 5] = ["split", "unroll", "compute_at", "compute_inline", "double_buffer"];

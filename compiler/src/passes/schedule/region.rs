@@ -11,7 +11,7 @@
 
 use tilewright_algebra::{Ranges, bounds_of, simplify};
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, For, PrimFunc, Stmt, StmtKind, Var};
 
 use super::super::remap::{inside, retyped, symbol_ranges};
 use super::fault;
@@ -19,11 +19,11 @@ use super::loops::Found;
 
 /// Part of an axis.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
+pub(in crate::passes) struct Span {
     /// The first index, in terms of the loops outside.
-    pub(super) low: Expr,
+    pub(in crate::passes) low: Expr,
     /// The number of indices, in terms of the parameters of the function.
-    pub(super) extent: Expr,
+    pub(in crate::passes) extent: Expr,
 }
 
 /// Returns the part of each axis of a buffer that one iteration of a loop reads.
@@ -33,11 +33,21 @@ pub(super) struct Span {
 pub(super) fn region(func: &PrimFunc, found: &Found<'_>, buffer: &Buffer) -> Result<Vec<Span>, Diagnostic> {
     let symbols = symbol_ranges(func);
     let all = inside(&found.ranges(func), found.inner);
-    let mut reads =
-        Reads { buffer, inner: symbols, all: all.clone(), names: Substitution::default(), spans: Vec::new() };
+    let mut reads = Reads::new(buffer, (symbols, all.clone()), false);
     reads.stmt(&found.inner.body);
     let outer: Vec<Var> = found.outer.iter().chain([&found.inner]).map(|run| run.var.clone()).collect();
     (0..buffer.rank()).map(|axis| span_of(&reads.spans, axis, (&outer, &all), buffer)).collect()
+}
+
+/// Returns the part of each axis of a buffer that a statement inside of some loops reads or writes; `None` for an axis of which that is
+/// not known. The extents are the same in all iterations of the loops.
+pub(in crate::passes) fn touched(func: &PrimFunc, outer: &[&For], body: &Stmt, buffer: &Buffer) -> Vec<Option<Span>> {
+    let symbols = symbol_ranges(func);
+    let all = outer.iter().fold(symbols.clone(), |known, run| inside(&known, run));
+    let mut reads = Reads::new(buffer, (symbols, all.clone()), true);
+    reads.stmt(body);
+    let outer: Vec<Var> = outer.iter().map(|run| run.var.clone()).collect();
+    (0..buffer.rank()).map(|axis| span_of(&reads.spans, axis, (&outer, &all), buffer).ok()).collect()
 }
 
 /// What one load reads of an axis, as seen from one iteration and from all.
@@ -99,15 +109,25 @@ struct Reads<'a> {
     all: Ranges,
     /// The values of names inside.
     names: Substitution,
+    /// Whether stores count.
+    writes: bool,
     spans: Vec<Vec<Read>>,
 }
 
-impl Reads<'_> {
+impl<'a> Reads<'a> {
+    fn new(buffer: &'a Buffer, (inner, all): (Ranges, Ranges), writes: bool) -> Self {
+        Self { buffer, inner, all, names: Substitution::default(), writes, spans: Vec::new() }
+    }
+
     fn stmt(&mut self, stmt: &Stmt) {
         for expr in stmt.exprs() {
             self.expr(&self.names.apply(expr));
         }
         match &stmt.kind {
+            StmtKind::Store { buffer, indices, .. } if self.writes && buffer == self.buffer => {
+                let indices: Vec<Expr> = indices.iter().map(|index| self.names.apply(index)).collect();
+                self.spans.extend(self.access(&indices));
+            }
             StmtKind::For(inner) => {
                 let outside = (self.inner.clone(), self.all.clone());
                 (self.inner, self.all) = (inside(&outside.0, inner), inside(&outside.1, inner));
@@ -129,10 +149,21 @@ impl Reads<'_> {
             if let Expr::Load { buffer, indices } = part
                 && buffer == self.buffer
             {
-                found.push(indices.iter().zip(&buffer.shape).map(|(index, extent)| self.read(index, extent)).collect());
+                found.extend(self.access(indices));
             }
         });
         self.spans.extend(found);
+    }
+
+    /// The elements of an access; one for each end of a vector.
+    fn access(&self, indices: &[Expr]) -> Vec<Vec<Read>> {
+        let read = |indices: &[Expr]| {
+            indices.iter().zip(&self.buffer.shape).map(|(index, extent)| self.read(index, extent)).collect()
+        };
+        let Some((Expr::Ramp { base, stride, lanes }, outer)) = indices.split_last() else { return vec![read(indices)] };
+        let last = Expr::clone(base) + Expr::clone(stride) * Expr::int(i64::from(*lanes) - 1);
+        let end = |index: Expr| read(&[outer, &[index]].concat());
+        vec![end(Expr::clone(base)), end(last)]
     }
 
     /// An index, in the type of the extent of its axis.

@@ -13,9 +13,10 @@
 //! ```
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{AttrValue, BinaryOp, Expr, For, ForKind, Stmt, StmtKind};
+use tilewright_ir::{AttrValue, BinaryOp, Expr, For, ForKind, Stmt, StmtKind, VIRTUAL_THREAD};
 
 use super::Printer;
+use super::super::loops::VIRTUAL_AXES;
 use super::expr::quote;
 
 impl Printer {
@@ -147,18 +148,23 @@ impl Printer {
             }
             return;
         }
+        let virtual_axis = inner.annotations.last().filter(|_| inner.kind == ForKind::Parallel).and_then(axis_of);
         let (call, thread) = match inner.kind {
             ForKind::Serial => ("serial", None),
-            ForKind::Parallel => ("parallel", None),
+            ForKind::Parallel => match virtual_axis {
+                Some(axis) => ("thread_binding", Some(axis.to_owned())),
+                None => ("parallel", None),
+            },
             ForKind::Vectorized => ("vectorized", None),
             ForKind::Unrolled if sabotage::on("printer-unroll-is-serial") => ("serial", None),
             ForKind::Unrolled => ("unroll", None),
-            ForKind::ThreadBinding(tag) => ("thread_binding", Some(tag)),
+            ForKind::ThreadBinding(tag) => ("thread_binding", Some(tag.to_string())),
         };
         let mut args = self.bounds(inner);
-        args.extend(thread.map(|tag| format!("thread=\"{tag}\"")));
-        if !inner.annotations.is_empty() {
-            args.push(format!("annotations={}", self.annotations(&inner.annotations)));
+        args.extend(thread.map(|axis| format!("thread=\"{axis}\"")));
+        let n_hints = inner.annotations.len() - usize::from(virtual_axis.is_some());
+        if n_hints > 0 {
+            args.push(format!("annotations={}", self.annotations(&inner.annotations[..n_hints])));
         }
         if inner.var.dtype() != inner.extent.dtype() {
             args.push(format!("dtype=\"{}\"", inner.var.dtype()));
@@ -225,4 +231,13 @@ fn grid_nest(outer: &For) -> Vec<&For> {
         next = if let StmtKind::For(inner) = &inner.body.kind { Some(&**inner) } else { None };
     }
     loops
+}
+
+/// The axis of virtual threads that an annotation names.
+fn axis_of((key, value): &(String, AttrValue)) -> Option<&str> {
+    match value {
+        AttrValue::Str(axis) if key == VIRTUAL_THREAD => Some(axis.as_str()).filter(|axis| VIRTUAL_AXES.contains(axis)),
+        AttrValue::Str(_) | AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) | AttrValue::Var(_) => None,
+        AttrValue::Expr(_) | AttrValue::List(_) | AttrValue::Dict(_) | AttrValue::Block(_) => None,
+    }
 }

@@ -1,0 +1,86 @@
+//! The claim that each store after is a store before with the same value, kept in other memory.
+//!
+//! Where a program has vectors, or sees memory through views, the claim is about the programs with elements in their place: each store
+//! of a vector is a loop over its lanes, and a view the buffer whose memory it shows. The judge makes these programs by itself.
+
+use std::collections::HashSet;
+
+use tilewright_ir::{Buffer, Comparison, Evidence, Expr, PrimFunc, Scalarization, Stmt, StmtKind};
+use tilewright_verify::reorder::Statement;
+use tilewright_verify::scalarize::{has_vectors, scalarize};
+
+use super::super::schedule::unchanged;
+use crate::flow::{self, Origins};
+
+/// The claim about two programs of which the caller knows the stores that correspond. If these do not fit, they are searched for; if
+/// nothing is found, the judge will find that the programs differ in structure.
+pub(in crate::passes) fn values(before: &PrimFunc, after: &PrimFunc, pass: &str, origins: &Origins<'_>) -> Evidence {
+    let evidence = Evidence { pass: pass.to_owned(), ..Evidence::default() };
+    let comparison = if is_plain(before) && is_plain(after) {
+        of_elements(before, after, &evidence, origins)
+    } else {
+        of_vectors(before, after, &evidence, origins)
+    };
+    Evidence { comparison: comparison.unwrap_or_default(), ..evidence }
+}
+
+/// The origins of stores that are the stores before, in their order and in the same loops.
+pub(in crate::passes) fn same_stores(before: &[Statement], after: &[Statement]) -> Option<Vec<tilewright_ir::Origin>> {
+    let same = || before.iter().enumerate().map(|(position, store)| unchanged(position, store)).collect();
+    (before.len() == after.len()).then(same)
+}
+
+/// The claim about programs without vectors.
+fn of_elements(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    evidence: &Evidence,
+    origins: &Origins<'_>,
+) -> Option<Comparison> {
+    let stated = flow::known(before, after, evidence, origins);
+    stated.or_else(|| flow::find(before, after, evidence).ok()).map(Comparison::Values)
+}
+
+/// The claim about the programs with elements in the place of vectors and views.
+fn of_vectors(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: &Origins<'_>) -> Option<Comparison> {
+    let buffered = [before, after].map(lanes_together);
+    let [first, second] = [(before, &buffered[0]), (after, &buffered[1])]
+        .map(|(func, buffered)| scalarize(func, buffered).ok().map(|found| found.func));
+    let (first, second) = (first?, second?);
+    let comparison = of_elements(&first, &second, evidence, origins)?;
+    let evidence = Evidence { comparison, ..evidence.clone() };
+    Some(Comparison::Scalarized(Box::new(Scalarization { before: first, after: second, buffered, evidence })))
+}
+
+/// Whether a program has no vectors, and one buffer for each part of memory.
+fn is_plain(func: &PrimFunc) -> bool {
+    let mut seen = HashSet::new();
+    !has_vectors(func) && func.buffers().iter().all(|buffer| seen.insert(buffer.data.clone()))
+}
+
+/// The stores of vectors, in program order, that read the memory that they write at another index.
+fn lanes_together(func: &PrimFunc) -> Vec<usize> {
+    let mut stores: Vec<&Stmt> = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if matches!(&stmt.kind, StmtKind::Store { value, .. } if !value.dtype().is_scalar()) {
+            stores.push(stmt);
+        }
+    });
+    let is_mixed = |(_, stmt): &(usize, &&Stmt)| match &stmt.kind {
+        StmtKind::Store { buffer, indices, value } => reads_elsewhere(value, buffer, indices),
+        StmtKind::For(_) | StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } => false,
+        StmtKind::Let { .. } | StmtKind::Seq(_) | StmtKind::Evaluate(_) => false,
+        StmtKind::Attr { .. } | StmtKind::Assert { .. } => false,
+    };
+    stores.iter().enumerate().filter(is_mixed).map(|(position, _)| position).collect()
+}
+
+fn reads_elsewhere(value: &Expr, buffer: &Buffer, indices: &[Expr]) -> bool {
+    let mut found = false;
+    value.walk(&mut |part| {
+        if let Expr::Load { buffer: read, indices: at } = part {
+            found |= read.aliases(buffer) && (read != buffer || at.iter().ne(indices));
+        }
+    });
+    found
+}
