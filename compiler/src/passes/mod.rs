@@ -1,19 +1,19 @@
 //! The passes: one file each, a free function from a program to a program and the evidence of what changed.
 
-mod apply_buffer_transforms;
+pub(crate) mod apply_buffer_transforms;
 mod flatten_buffer;
 mod lanes;
 mod lower_blocks;
 mod lower_texture;
-mod remap;
-mod schedule;
+pub(crate) mod remap;
+pub(crate) mod schedule;
 mod simplify;
 #[cfg(test)]
 mod tests;
 mod texture_stores;
 #[cfg(test)]
 mod texture_tests;
-mod tile_layout;
+pub(crate) mod tile_layout;
 #[cfg(test)]
 mod tile_tests;
 mod vectorize;
