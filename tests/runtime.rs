@@ -26,7 +26,7 @@ fn functions() -> &'static Module {
         let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
         let funcs = tilewright_script::read_module(&text("block.py")).unwrap().funcs;
         let lower = |func| {
-            let program = Program { func, definition: None, written: None, assumed: Vec::new() };
+            let program = Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
             let lowering =
                 pipeline::lower(&program, &judge, false, &mut |_, _| {}).unwrap_or_else(|found| panic!("{found:?}"));
             assert!(lowering.is_complete(), "{}: {:#?}", program.func.name, lowering.steps);
@@ -179,7 +179,7 @@ fn a_function_with_symbolic_extents_runs_in_several_shapes() {
     let func = tilewright_script::read_module(text).unwrap().funcs.remove(0);
     let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
     let lowering = pipeline::lower(
-        &Program { func, definition: None, written: None, assumed: Vec::new() },
+        &Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() },
         &judge,
         false,
         &mut |_, _| {},

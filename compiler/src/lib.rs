@@ -11,6 +11,7 @@
 //! Nothing in this crate is trusted except [`te`], which defines what a TE program means. A pass returns the new
 //! program and the evidence of what it changed; the judge (`tilewright-verify`) decides whether the two fit.
 
+pub mod block_schedule;
 pub mod blocks;
 pub mod codegen;
 pub mod flow;

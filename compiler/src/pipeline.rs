@@ -17,6 +17,7 @@ pub mod limits;
 pub mod outcome;
 pub mod pair;
 pub mod races;
+mod scheduled;
 
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,9 @@ use tilewright_ir::{
     Buffer, Definition, Diagnostic, Evidence, Expr, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
 };
 use tilewright_verify::definitions::reassociated_in;
-use tilewright_verify::{Config, Judge, Premise, Report};
+use tilewright_verify::{Config, Judge, Place, Premise, Report, Side};
 
+use crate::block_schedule::Step;
 use crate::codegen::Kernels;
 use crate::passes::{self, Pass};
 use crate::{lift, te};
@@ -110,12 +112,19 @@ pub struct Program {
     pub written: Option<Definition>,
     /// What the caller guarantees of the integers of a call; the function asserts it at its start.
     pub assumed: Vec<Expr>,
+    /// The steps of a schedule on blocks, in order, each with the program after it.
+    pub scheduled: Vec<Step>,
 }
 
 impl Program {
     /// Returns the definition of a program in TE as its author wrote it.
     pub fn written(&self) -> Option<&Definition> {
         self.written.as_ref().or(self.definition.as_ref().map(|(definition, _)| definition))
+    }
+
+    /// Returns the function after all steps of its schedule on blocks.
+    pub fn scheduled_func(&self) -> &PrimFunc {
+        self.scheduled.last().map_or(&self.func, |step| &step.func)
     }
 }
 
@@ -165,8 +174,13 @@ pub fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnost
     if let Some(fault) = tilewright_script::foreign::diagnose(text).or_else(|| empty(text)) {
         return Err(vec![fault]);
     }
-    let mut read =
-        if tilewright_script::is_tvmscript(text) { read_tvmscript(text, function)? } else { read_te(text, function)? };
+    let mut read = if tilewright_script::is_scheduled(text) {
+        scheduled::read(text, function)?
+    } else if tilewright_script::is_tvmscript(text) {
+        read_tvmscript(text, function)?
+    } else {
+        read_te(text, function)?
+    };
     let faults = read.programs.iter().filter_map(|program| validate(&program.func).err()).flatten();
     let faults: Vec<Diagnostic> = faults.collect();
     read.warnings.extend(read.programs.iter().flat_map(|program| separators_beside_layouts(&program.func)));
@@ -232,7 +246,7 @@ fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Di
     let programs = module
         .funcs
         .into_iter()
-        .map(|func| Program { func, definition: None, written: None, assumed: Vec::new() })
+        .map(|func| Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() })
         .collect();
     let programs = select(programs, function).map_err(|fault| vec![fault])?;
     Ok(Programs { programs, warnings: Vec::new() })
@@ -260,7 +274,13 @@ fn from_te(lowered: Vec<te::Lowered>) -> Programs {
     for lowered in lowered {
         read.warnings.extend(lowered.warnings.into_iter().chain(lowered.notes));
         let definition = Some((lowered.definition, lowered.evidence));
-        read.programs.push(Program { func: lowered.func, definition, written: lowered.written, assumed: Vec::new() });
+        read.programs.push(Program {
+            func: lowered.func,
+            definition,
+            written: lowered.written,
+            assumed: Vec::new(),
+            scheduled: Vec::new(),
+        });
     }
     read
 }
@@ -319,6 +339,7 @@ fn assume_of(programs: &mut [Program], texts: &[String], judge: &Judge) -> Resul
     for (program, assumed) in programs.iter_mut().zip(&assumed) {
         assume::have_values(judge, &program.func, assumed).map_err(CheckFault::Assumed)?;
         program.func = assume::asserted(&program.func, assumed);
+        program.scheduled.iter_mut().for_each(|step| step.func = assume::asserted(&step.func, assumed));
         program.assumed = assumed.iter().map(|assumed| assumed.condition.clone()).collect();
     }
     Ok(assumed)
@@ -385,13 +406,20 @@ pub fn lower(
     }
     premises.extend(factored.into_iter().filter_map(|(_, premise)| premise));
     lowering.finish(first, start, (reports, premises), allow_unknown);
+    for step in &program.scheduled {
+        if let Some(blocked) = lowering.stopped.clone() {
+            lowering.skip(step.name, blocked);
+        } else {
+            observe(name, step.name);
+            lowering.apply(step, judge, allow_unknown)?;
+        }
+    }
     // A step of a schedule is wanted because it is there.
     let is_wanted = |pass: &&Pass| !passes::DEFAULT_PIPELINE.contains(&pass.name) || (pass.wanted)(&program.func);
-    let names = passes::pipeline_of(&program.func)?;
+    let names = passes::pipeline_of(program.scheduled_func())?;
     for pass in names.into_iter().filter_map(|name| passes::pass_by_name(name).ok()).filter(is_wanted) {
         if let Some(blocked) = lowering.stopped.clone() {
-            let (name, blocked) = (pass.name.to_owned(), Some(blocked));
-            lowering.steps.push(StepOutcome { name, ms: 0.0, reports: Vec::new(), premises: Vec::new(), blocked });
+            lowering.skip(pass.name, blocked);
         } else {
             observe(name, pass.name);
             lowering.run(pass, judge, allow_unknown)?;
@@ -418,6 +446,13 @@ fn factored(program: &Program, judge: &Judge) -> Option<(Vec<Report>, Option<Pre
     Some((reports, (!tensors.is_empty()).then_some(Premise::ReductionOrder(tensors))))
 }
 
+/// Checks that a step made a well-formed program.
+fn well_formed(name: &str, func: &PrimFunc) -> Result<(), CheckFault> {
+    let Err(faults) = validate(func) else { return Ok(()) };
+    let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    Err(CheckFault::Internal(format!("internal: `{name}` made a malformed program: {what}")))
+}
+
 impl Lowering {
     /// Returns the worst verdict of the steps; `Skipped` if no step had anything to prove.
     pub fn summary(&self) -> Summary {
@@ -438,23 +473,43 @@ impl Lowering {
     /// Runs a pass on the last stage and proves it.
     fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
         let start = Instant::now();
-        let before = self.last().clone();
-        let after = (pass.run)(&before)?;
-        if let Err(faults) = validate(&after.func) {
-            let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-            return Err(CheckFault::Internal(format!("internal: `{}` made a malformed program: {what}", pass.name)));
-        }
+        let after = (pass.run)(self.last())?;
+        well_formed(pass.name, &after.func)?;
         self.notes.extend(after.notes);
-        let mut reports = judge.check_pass(&before, &after.func, &after.evidence);
-        executed::refute(Before::Func(&before), &after.func, Some(&after.evidence), &mut reports);
-        let mut premises = Premise::of_call(&after.func);
-        premises.extend(Premise::of_pass(&after.evidence));
-        self.finish(pass.name, start, (reports, premises), allow_unknown);
-        if self.is_complete() {
-            let evidence = Some(after.evidence);
-            self.stages.push(Stage { name: pass.name.to_owned(), func: after.func, evidence });
-        }
+        self.change(pass.name, start, (after.func, after.evidence), (judge, allow_unknown), None);
         Ok(())
+    }
+
+    /// Adds a program and the outcome of the step that made it.
+    fn change(
+        &mut self,
+        name: &str,
+        start: Instant,
+        (func, evidence): (PrimFunc, Evidence),
+        (judge, allow_unknown): (&Judge, bool),
+        step: Option<&Step>,
+    ) {
+        let before = self.last().clone();
+        let mut reports = judge.check_pass(&before, &func, &evidence);
+        executed::refute(Before::Func(&before), &func, Some(&evidence), &mut reports);
+        if let Some(step) = step {
+            reports.extend(judge.check_blocks(&func, &crate::blocks::inverses(&func)));
+            // What is wrong with a step is shown where it is asked for.
+            let place = step.span.map(|span| Place { side: Side::After, span });
+            reports.iter_mut().for_each(|report| report.place = place.or(report.place));
+        }
+        let mut premises = Premise::of_call(&func);
+        premises.extend(Premise::of_pass(&evidence));
+        self.finish(name, start, (reports, premises), allow_unknown);
+        if self.is_complete() {
+            self.stages.push(Stage { name: name.to_owned(), func, evidence: Some(evidence) });
+        }
+    }
+
+    /// Adds a step that does not run.
+    fn skip(&mut self, name: &str, blocked: Blocked) {
+        let (name, blocked) = (name.to_owned(), Some(blocked));
+        self.steps.push(StepOutcome { name, ms: 0.0, reports: Vec::new(), premises: Vec::new(), blocked });
     }
 
     /// Generates the kernels of the last stage. What they need proved becomes a step of its own, if there is any: a division

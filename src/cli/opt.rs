@@ -53,7 +53,7 @@ pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus,
     printer.diagnostics(&input.source, &programs.warnings);
     let mut module = Module::default();
     for program in programs.programs {
-        let mut func = program.func;
+        let mut func = program.scheduled_func().clone();
         // Limits matter only to functions with textures, and those in the program win over the option.
         if func.buffers().iter().any(|buffer| buffer.scope.is_texture()) {
             func.attrs.texture_limits = func.attrs.texture_limits.or(args.limits.limits);

@@ -181,14 +181,14 @@ fn staged(program: &Program, stage: Option<&str>) -> Result<(String, PrimFunc), 
         ("input" | "lower", _) => return Ok((stage.into(), program.func.clone())),
         _ => {}
     }
-    let pipeline = passes::pipeline_of(&program.func)?;
+    let pipeline = passes::pipeline_of(program.scheduled_func())?;
     let Some(last) = pipeline.iter().rposition(|name| *name == stage) else {
         let message = format!("there is no stage `{stage}`");
         let names = pipeline.join(", ");
         let help = format!("the stages are definition (of a TE program), input, {names}");
         return Err(vec![Diagnostic::error("unknown-stage", None, message).with_help(help)]);
     };
-    let mut func = program.func.clone();
+    let mut func = program.scheduled_func().clone();
     for name in &pipeline[..=last] {
         let pass = passes::pass_by_name(name).map_err(|fault| vec![fault])?;
         func = (pass.run)(&func)?.func;

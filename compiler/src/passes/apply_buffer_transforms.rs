@@ -74,7 +74,7 @@ fn transformed(func: &PrimFunc, data: &Var, maps: &[IndexMap]) -> Result<Vec<Buf
 }
 
 /// Checks that the layout of `first` can be applied to `alias` too.
-pub(super) fn agrees(first: &Buffer, alias: &Buffer) -> Result<(), Diagnostic> {
+pub(crate) fn agrees(first: &Buffer, alias: &Buffer) -> Result<(), Diagnostic> {
     let extent = |expr: &Expr| simplify(expr, &Ranges::new());
     let shapes = |buffer: &Buffer| buffer.shape.iter().map(extent).collect::<Vec<_>>();
     let listed = |buffer: &Buffer| shapes(buffer).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -93,6 +93,14 @@ pub(super) fn agrees(first: &Buffer, alias: &Buffer) -> Result<(), Diagnostic> {
         return Err(Diagnostic::error("alias-element", alias.span, message).with_help(help));
     }
     Ok(())
+}
+
+/// Returns the claim that a buffer moves to the layout of these maps.
+///
+/// # Errors
+/// Those of [`apply_buffer_transforms`].
+pub(crate) fn layout_claim(buffer: &Buffer, maps: &[IndexMap]) -> Result<BufferClaim, Diagnostic> {
+    Layout::new(buffer, maps)?.claim(buffer, maps, false)
 }
 
 /// The composition of several maps.

@@ -1,6 +1,6 @@
 //! The passes: one file each, a free function from a program to a program and the evidence of what changed.
 
-mod apply_buffer_transforms;
+pub(crate) mod apply_buffer_transforms;
 mod compact_buffer_allocation;
 mod flatten_buffer;
 mod inject_double_buffer;
@@ -8,8 +8,8 @@ mod inject_virtual_thread;
 mod lanes;
 mod lower_blocks;
 mod lower_texture;
-mod remap;
-mod schedule;
+pub(crate) mod remap;
+pub(crate) mod schedule;
 mod simplify;
 mod storage;
 mod storage_rewrite;
@@ -18,7 +18,7 @@ mod tests;
 mod texture_stores;
 #[cfg(test)]
 mod texture_tests;
-mod tile_layout;
+pub(crate) mod tile_layout;
 #[cfg(test)]
 mod tile_tests;
 mod vector_type_rewrite;

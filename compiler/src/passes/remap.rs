@@ -19,25 +19,25 @@ use tilewright_algebra::{Ranges, linear_in, simplify};
 
 /// A buffer that is replaced, and the map from its indices to those of the new buffer.
 #[derive(Clone, Debug)]
-pub(super) struct Move {
+pub(crate) struct Move {
     /// The buffer that is replaced.
-    pub(super) before: Buffer,
+    pub(crate) before: Buffer,
     /// The buffer that replaces it.
-    pub(super) after: Buffer,
+    pub(crate) after: Buffer,
     /// From the old indices to the new ones.
-    pub(super) map: IndexMap,
+    pub(crate) map: IndexMap,
 }
 
 /// Returns the body of `func` with every use of a buffer in `moves` replaced.
 ///
 /// # Errors
 /// A vector access whose lanes are not evenly spaced in the new layout, or an access with the wrong number of indices.
-pub(super) fn remap(func: &PrimFunc, moves: &[Move]) -> Result<Stmt, Diagnostic> {
+pub(crate) fn remap(func: &PrimFunc, moves: &[Move]) -> Result<Stmt, Diagnostic> {
     Remap { moves, ranges: symbol_ranges(func), span: None }.stmt(&func.body)
 }
 
 /// Returns the function with its buffers in the claimed layouts, parameters included.
-pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc, Diagnostic> {
+pub(crate) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc, Diagnostic> {
     let as_move =
         |claim: &BufferClaim| Move { before: claim.before.clone(), after: claim.after.clone(), map: claim.map.clone() };
     let moves: Vec<_> = claims.iter().map(as_move).collect();
@@ -72,7 +72,7 @@ fn check_symbols_bound(before: &PrimFunc, after: &PrimFunc) -> Result<(), Diagno
 /// Returns the function with a body in which buffers have other axes, and the claim about it. Parameters keep the
 /// layout that the caller passes (RFC 63, "Removing pre-flattened buffer"): their new axes are declared as aliases in
 /// front of the body.
-pub(super) fn regrouped(
+pub(crate) fn regrouped(
     func: &PrimFunc,
     mut body: Stmt,
     moves: Vec<Move>,
@@ -90,12 +90,12 @@ pub(super) fn regrouped(
 }
 
 /// The ranges of the symbolic extents of a function: at least 1.
-pub(super) fn symbol_ranges(func: &PrimFunc) -> Ranges {
+pub(crate) fn symbol_ranges(func: &PrimFunc) -> Ranges {
     func.extents().iter().fold(Ranges::new(), Ranges::with_symbol)
 }
 
 /// The ranges inside a loop.
-pub(super) fn inside(ranges: &Ranges, inner: &For) -> Ranges {
+pub(crate) fn inside(ranges: &Ranges, inner: &For) -> Ranges {
     ranges.clone().with_loop(&inner.var, &inner.min, &inner.extent)
 }
 
@@ -231,7 +231,7 @@ fn instantiate(map: &IndexMap, indices: &[Expr]) -> Vec<Expr> {
 }
 
 /// An integer expression in another integer type, with variables replaced.
-pub(super) fn retyped(expr: &Expr, ty: ScalarType, image: &impl Fn(&Var) -> Option<Expr>) -> Expr {
+pub(crate) fn retyped(expr: &Expr, ty: ScalarType, image: &impl Fn(&Var) -> Option<Expr>) -> Expr {
     let part = |expr: &Expr| retyped(expr, ty, image);
     let boxed = |expr: &Expr| SharedExpr::new(part(expr));
     match expr {

@@ -214,7 +214,7 @@ fn fill(
 }
 
 /// Returns the body with a loop nest for each padding that the function has to write.
-fn filled(func: &PrimFunc, fills: &[PadFill]) -> Stmt {
+pub(crate) fn filled(func: &PrimFunc, fills: &[PadFill]) -> Stmt {
     let has_padding = |fill: &&PadFill| !matches!(fill.inverse.padding, Expr::Int { value: 0, .. });
     let wanted: Vec<&PadFill> = fills.iter().filter(|fill| !fill.by_host).filter(has_padding).collect();
     let is_param = |fill: &&&PadFill| func.buffer_map.iter().any(|(_, param)| *param == fill.buffer);

@@ -6,6 +6,7 @@ use tilewright_ir::{self as ir, Diagnostic, Expr, ScalarType, Span};
 
 use super::args::{Arg, Args};
 use super::arith;
+use super::blocks::is_schedule_class;
 use super::build::{self, Tensor, check_reduce_axes, tensor_name};
 use super::eval::Interp;
 use super::value::{
@@ -32,6 +33,9 @@ impl<'a> Interp<'a> {
     pub(super) fn builtin(&mut self, path: &str, args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let local = path.strip_prefix("tvm.").unwrap_or(path);
+        if is_schedule_class(local) {
+            return self.block_schedule(args);
+        }
         match local.split_once('.') {
             Some(("builtins", name)) => self.python(name, args),
             Some(("te", name)) if TE.contains(&name) => self.te(name, args),
@@ -45,7 +49,9 @@ impl<'a> Interp<'a> {
                 let message = format!("`{path}`: the operator library topi is not part of the TE dialect");
                 Err(Diagnostic::error("topi", Some(span), message).with_help("write the operator as a te.compute"))
             }
-            None if matches!(local, "lower" | "build") => self.lower_call(args),
+            None if matches!(local, "lower" | "build" | "compile") => self.lower_call(args),
+            None if local == "IRModule" => module(args),
+            Some(("IRModule", "from_expr")) => module(args),
             _ => Err(unsupported_path(path, span)),
         }
     }
@@ -287,4 +293,15 @@ fn thread_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
         }
     };
     Ok(Value::Thread { tag, extent })
+}
+
+/// `tvm.IRModule({"main": func})` and `tvm.IRModule.from_expr(func)`.
+fn module(mut args: Args<'_>) -> Eval<Value<'_>> {
+    let (value, span) = args.need("functions")?;
+    args.finish()?;
+    match value {
+        Value::Script(_) => Ok(value),
+        Value::Dict(pairs) if matches!(pairs[..], [(_, Value::Script(_))]) => Ok(pairs[0].1.clone()),
+        _ => Err(wrong_kind(span, "a function in TVMScript", &value)),
+    }
 }

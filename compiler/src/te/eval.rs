@@ -6,11 +6,14 @@
 //! `methods` and `stages`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use tilewright_ir::{self as ir, Diagnostic, Span};
+use tilewright_script::Scripted;
 use tilewright_script::te::{Expr, Stmt, StmtKind, Target, TargetKind};
 
 use super::arith;
+use super::blocks::BlockRecord;
 use super::build::{Builder, Lowered, ScheduleId, Tensor, check_size};
 use super::value::{Eval, Placed, Value, wrong_kind};
 
@@ -30,6 +33,10 @@ pub(super) struct Interp<'a> {
     /// Tensors whose name cannot change: it was given, taken from an assignment, or the tensor was read.
     pub(super) named: BTreeSet<usize>,
     pub(super) schedules: Vec<ScheduleRecord>,
+    /// The definitions of the file in TVMScript.
+    pub(super) scripted: Vec<Rc<Scripted>>,
+    /// The schedules on blocks.
+    pub(super) block_schedules: Vec<BlockRecord>,
     pub(super) lowered: Vec<Lowered>,
     pub(super) warnings: Vec<Diagnostic>,
     fuel: u64,
@@ -78,6 +85,8 @@ impl<'a> Interp<'a> {
             te: Builder::new(),
             named: BTreeSet::new(),
             schedules: Vec::new(),
+            scripted: Vec::new(),
+            block_schedules: Vec::new(),
             lowered: Vec::new(),
             warnings: Vec::new(),
             fuel: FUEL,
@@ -211,6 +220,14 @@ impl<'a> Interp<'a> {
             StmtKind::Def(function) => {
                 let closure = self.closure(function)?;
                 self.set(&function.name, closure);
+            }
+            StmtKind::Script(name) => {
+                let Some(value) = self.script(name) else {
+                    let message = format!("`{name}` is TVMScript, which a program in TE cannot use");
+                    return Err(Diagnostic::error("unsupported", Some(stmt.span), message)
+                        .with_help("make a schedule of it: `sch = tvm.tir.Schedule({name})`"));
+                };
+                self.set(name, value);
             }
             StmtKind::Return(value) => {
                 let value = value.as_ref().map_or(Ok(Value::None), |value| self.expr(value))?;

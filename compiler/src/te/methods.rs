@@ -20,6 +20,7 @@ fn attributes(value: &Value<'_>) -> &'static [&'static str] {
         Value::Stage(_) => &["op"],
         Value::Axis(_) => &["var", "dtype"],
         Value::Expr(_) => &["dtype"],
+        Value::BlockSchedule(_) => &["mod", "trace"],
         _ => &[],
     }
 }
@@ -60,6 +61,9 @@ impl<'a> Interp<'a> {
             }
             // A module's names are not looked up here: an unknown one is refused when it is called.
             (Value::Path(path), _) => Ok(Value::Path(format!("{path}.{name}").into())),
+            (Value::BlockSchedule(schedule), _) => {
+                self.block_schedule_attribute(*schedule, name).map_or_else(unknown, Ok)
+            }
             (Value::Tensor(tensor), "shape") => {
                 let shape = &self.te.own(*tensor).buffer.shape;
                 Ok(Value::list(shape.iter().map(Value::of_index).collect()))
@@ -115,6 +119,7 @@ impl<'a> Interp<'a> {
                 self.stage(stage).at(span)?;
                 Ok(Value::Stage(stage))
             }
+            Value::Script(scripted) => Self::script_item(scripted, index, span),
             Value::List(_) | Value::Tuple(_) => {
                 let items = value.items().unwrap_or_default();
                 let at = to_int(index, span)?;
@@ -154,6 +159,9 @@ impl<'a> Interp<'a> {
         match (receiver, name) {
             (Value::Schedule(schedule), _) => self.schedule_method(*schedule, name, args),
             (Value::Stage(stage), _) => self.stage_method(*stage, name, args),
+            (Value::BlockSchedule(schedule), _) => self.block_method(*schedule, name, args),
+            (Value::Script(_), _) => Self::script_method(receiver, name, span),
+            (Value::Opaque(_), "show") => Ok(Value::None),
             (Value::Op(tensor), "output") => {
                 args.need("index")?;
                 args.finish()?;

@@ -20,6 +20,7 @@
 //! | [`build`] | tensors, schedules, primitives, lowering |
 //! | `eval`, `exprs`, `calls`, `value`, `arith`, `python` | the Python part: statements, expressions, functions, values |
 //! | `builtins`, `scalars`, `methods`, `schedules`, `stages`, `target` | the functions and methods of `tvm` |
+//! | `blocks`, `block_steps` | schedules on blocks, `tvm.tir.Schedule` |
 //! | `run` | which functions are called, which schedules are lowered |
 //!
 //! Evaluating a program gives one function for each lower call (`tvm.lower`, `tvm.driver.lower`, `tvm.build`), and one for
@@ -28,6 +29,8 @@
 
 mod args;
 mod arith;
+mod block_steps;
+mod blocks;
 pub mod build;
 mod builtins;
 mod calls;
@@ -46,4 +49,4 @@ mod value;
 mod tests;
 
 pub use build::Lowered;
-pub use run::evaluate;
+pub use run::{Scheduled, evaluate, evaluate_scheduled};

@@ -6,12 +6,14 @@
 use std::rc::Rc;
 
 use tilewright_ir::{Diagnostic, Span};
+use tilewright_script::Scripted;
 use tilewright_script::te::{SourceFile, StmtKind};
 
 use super::args::Args;
 use super::build::{Lowered, Param, ScheduleId, function_name};
 use super::eval::Interp;
 use super::value::{Closure, Eval, Placed, Value, to_items, to_str, wrong_kind};
+use crate::block_schedule::BlockSchedule;
 
 /// Stack of the evaluator's thread, in bytes. Recursion close to the limit touches 1.1 MiB of it in a release build.
 const STACK: usize = 16 << 20;
@@ -22,16 +24,23 @@ const STACK: usize = 16 << 20;
 /// # Errors
 /// All problems of the program, each with its source position. A program without a schedule is an error, too.
 pub fn evaluate(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
+    on_large_stack(|| run(program, entry))
+}
+
+/// Runs an evaluation on a stack that is large enough.
+fn on_large_stack<T: Send>(
+    evaluation: impl FnOnce() -> Result<T, Vec<Diagnostic>> + Send,
+) -> Result<T, Vec<Diagnostic>> {
     std::thread::scope(|scope| {
         let worker =
-            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || run(program, entry)).map_err(
-                |error| vec![Diagnostic::error("resources", None, format!("no thread for the evaluator: {error}"))],
-            )?;
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, evaluation).map_err(|error| {
+                vec![Diagnostic::error("resources", None, format!("no thread for the evaluator: {error}"))]
+            })?;
         worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-/// [`evaluate`] on a stack that is large enough.
+/// [`evaluate`] on the stack that it has.
 fn run(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
     let mut interp = Interp::new();
     if let Err(error) = interp.block(&program.body) {
@@ -76,6 +85,39 @@ fn run(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Di
     lowered[0].warnings = interp.warnings;
     unique_names(&mut lowered);
     Ok(lowered)
+}
+
+/// The schedules on blocks that a program made, and what it warns about.
+#[derive(Clone, Debug, Default)]
+pub struct Scheduled {
+    /// The schedules, in the order in which they were made; one for each function of a module.
+    pub schedules: Vec<BlockSchedule>,
+    /// Warnings.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Evaluates a program that schedules functions in TVMScript, which `scripted` holds. The functions of the program are called if the
+/// module itself makes no schedule.
+///
+/// # Errors
+/// All problems of the program, each with its source position.
+pub fn evaluate_scheduled(program: &SourceFile, scripted: &[Scripted]) -> Result<Scheduled, Vec<Diagnostic>> {
+    on_large_stack(|| {
+        let mut interp = Interp::new();
+        interp.scripted = scripted.iter().cloned().map(Rc::new).collect();
+        let mut errors: Vec<Diagnostic> = interp.block(&program.body).err().into_iter().collect();
+        if errors.is_empty() && interp.block_schedules.is_empty() {
+            for closure in interp.entries(program) {
+                interp.call_entry(&closure, &mut errors);
+            }
+        }
+        if errors.is_empty() {
+            let schedules = interp.block_schedules.into_iter().flat_map(|record| record.funcs).collect();
+            return Ok(Scheduled { schedules, warnings: interp.warnings });
+        }
+        errors.extend(interp.warnings);
+        Err(errors)
+    })
 }
 
 /// Renames functions so that all names differ.
@@ -170,6 +212,11 @@ impl<'a> Interp<'a> {
         let (schedule, (list, list_span)) = match first.0 {
             Value::Schedule(schedule) => (schedule, args.need("args")?),
             Value::List(_) | Value::Tuple(_) => (self.only_schedule(first.1)?, first),
+            // What was scheduled is checked in any case.
+            Value::Script(_) | Value::BlockSchedule(_) => {
+                args.rest();
+                return Ok(Value::Opaque("a lowered function"));
+            }
             other => return Err(wrong_kind(first.1, "a schedule", &other)),
         };
         let is_build = args.callee.ends_with("build");

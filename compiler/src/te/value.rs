@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use tilewright_ir::{self as ir, Diagnostic, Label, Span};
+use tilewright_script::Scripted;
 use tilewright_script::te::Function;
 
+use super::blocks::{BlockValue, LoopValue};
 use super::build::{Loop, ReduceAxis, ScheduleId, Tensor, check_extent, check_shape};
 
 /// A result, or the first error.
@@ -67,6 +69,14 @@ pub(super) enum Value<'a> {
         extent: Option<ir::Expr>,
     },
     AxisSeparator,
+    /// A function or a module in TVMScript.
+    Script(Rc<Scripted>),
+    /// `tvm.tir.Schedule(...)`, by its number.
+    BlockSchedule(usize),
+    /// A block of such a schedule.
+    Block(BlockValue),
+    /// A loop of such a schedule.
+    BlockLoop(LoopValue),
     /// A function of the program.
     Closure(Rc<Closure<'a>>),
     /// A dotted path into a library, such as `tvm.te.compute`; `builtins.` holds Python's own.
@@ -115,9 +125,11 @@ impl Value<'_> {
             Self::Reduction(_) => "a reduction".to_owned(),
             Self::Tensor(_) => "a tensor".to_owned(),
             Self::Op(_) | Self::StageOp(_) => "an operation".to_owned(),
-            Self::Schedule(_) => "a schedule".to_owned(),
+            Self::Schedule(_) | Self::BlockSchedule(_) => "a schedule".to_owned(),
+            Self::Script(scripted) => format!("`{}`, which is TVMScript", scripted.name),
+            Self::Block(_) => "a block".to_owned(),
             Self::Stage(_) => "a stage".to_owned(),
-            Self::Iter(_) => "a loop".to_owned(),
+            Self::Iter(_) | Self::BlockLoop(_) => "a loop".to_owned(),
             Self::Thread { tag, .. } => format!("the thread axis {tag}"),
             Self::AxisSeparator => "te.AXIS_SEPARATOR".to_owned(),
             Self::Closure(closure) => format!("the function `{}`", closure.function.name),

@@ -25,6 +25,8 @@ pub enum StmtKind {
     Import(Vec<(String, String)>),
     /// `def name(...): ...`.
     Def(Function),
+    /// A function or a module in TVMScript, by its name: `@T.prim_func def name(...)`, `@I.ir_module class name`.
+    Script(String),
     /// `return value`.
     Return(Option<Expr>),
     /// `target = ... = value`, targets from left to right.

@@ -75,6 +75,9 @@ impl Converter {
     /// parser cannot add one that is accepted by accident.
     fn stmt_kind(&mut self, stmt: &py::Stmt, location: Span) -> Option<StmtKind> {
         let no_loop = "plain Python around the schedule may use `for ... in range(...)`, `if` and list comprehensions";
+        if let Some(name) = crate::tvmscript::scripted::definition(stmt) {
+            return Some(StmtKind::Script(name.to_owned()));
+        }
         let what = match stmt {
             py::Stmt::Import(import) => {
                 return Some(StmtKind::Import(import.names.iter().map(module_import).collect()));

@@ -7,6 +7,7 @@
 //! # Accepted programs
 //! - Statements: `import`, `def`, `return`, assignments to names and tuples of names, `+=` and the like, `if`, `for`,
 //!   `pass`, `break`, `continue`, and expressions.
+//! - Definitions in TVMScript, of which only the name is kept: [`crate::tvmscript::read_scripted`] reads them.
 //! - Functions with positional parameters, defaults and `*args`; lambdas.
 //! - Expressions: names, numbers, strings, `None`, `...`, lists, tuples, dictionaries, subscripts and slices, attributes,
 //!   calls with positional, `*` and keyword arguments, arithmetic, bitwise, comparison and logical operators,

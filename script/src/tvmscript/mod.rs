@@ -51,6 +51,7 @@ mod promote;
 mod quoted;
 pub(crate) mod reader;
 mod scopes;
+pub(crate) mod scripted;
 mod stmt;
 mod texture;
 mod tuples;
@@ -61,6 +62,7 @@ use ruff_python_ast as ast;
 use tilewright_ir::{Diagnostic, Module, validate};
 
 pub use print::{print_expr, print_func, print_module};
+pub use scripted::{Scripted, is_scheduled, read_scripted};
 
 /// Reads every `@T.prim_func` of a file, also inside a `@tvm.script.ir_module` class, and validates the functions.
 ///

@@ -24,7 +24,7 @@ impl File {
         let programs =
             pipeline::read(&source.text, function.as_deref()).map_err(|faults| Failure::input(&source, faults))?;
         printer.diagnostics(&source, &programs.warnings);
-        Ok(Self { source, funcs: programs.programs.into_iter().map(|program| program.func).collect() })
+        Ok(Self { source, funcs: programs.programs.iter().map(|program| program.scheduled_func().clone()).collect() })
     }
 }
 

@@ -8,28 +8,28 @@ use tilewright_ir::{Buffer, Diagnostic, Expr, For, PrimFunc, Stmt, StmtKind, Var
 use super::{fault, known_names};
 
 /// Returns whether a statement stores to a buffer of a kind.
-pub(super) fn stores_to(stmt: &Stmt, is_meant: &dyn Fn(&Buffer) -> bool) -> bool {
+pub(crate) fn stores_to(stmt: &Stmt, is_meant: &dyn Fn(&Buffer) -> bool) -> bool {
     let mut found = false;
     stmt.walk(&mut |part| found |= matches!(&part.kind, StmtKind::Store { buffer, .. } if is_meant(buffer)));
     found
 }
 
 /// Returns whether an expression loads from the memory of a buffer.
-pub(super) fn loads(expr: &Expr, buffer: &Buffer) -> bool {
+pub(crate) fn loads(expr: &Expr, buffer: &Buffer) -> bool {
     let mut found = false;
     expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer: read, .. } if read.aliases(buffer)));
     found
 }
 
 /// Returns whether a statement loads from the memory of a buffer.
-pub(super) fn loads_from(stmt: &Stmt, buffer: &Buffer) -> bool {
+pub(crate) fn loads_from(stmt: &Stmt, buffer: &Buffer) -> bool {
     let mut found = false;
     stmt.walk(&mut |part| found |= part.exprs().any(|expr| loads(expr, buffer)));
     found
 }
 
 /// Returns the number of loads from and stores to the memory of a buffer in a statement.
-pub(super) fn n_uses(stmt: &Stmt, buffer: &Buffer) -> usize {
+pub(crate) fn n_uses(stmt: &Stmt, buffer: &Buffer) -> usize {
     let mut n_stores = 0;
     stmt.walk(&mut |part| {
         n_stores += usize::from(matches!(&part.kind, StmtKind::Store { buffer: stored, .. } if stored.aliases(buffer)));
@@ -38,7 +38,7 @@ pub(super) fn n_uses(stmt: &Stmt, buffer: &Buffer) -> usize {
 }
 
 /// Returns whether a buffer is allocated in a statement.
-pub(super) fn allocates(stmt: &Stmt, buffer: &Buffer) -> bool {
+pub(crate) fn allocates(stmt: &Stmt, buffer: &Buffer) -> bool {
     let mut found = false;
     stmt.walk(&mut |part| found |= matches!(&part.kind, StmtKind::Allocate { buffer: other, .. } if other == buffer));
     found
@@ -48,7 +48,7 @@ pub(super) fn allocates(stmt: &Stmt, buffer: &Buffer) -> bool {
 ///
 /// # Errors
 /// There is no such buffer, it is a parameter or has a view, or a layout is asked for it.
-pub(super) fn allocated(func: &PrimFunc, name: &str) -> Result<Buffer, Diagnostic> {
+pub(crate) fn allocated(func: &PrimFunc, name: &str) -> Result<Buffer, Diagnostic> {
     let buffers = func.buffers();
     let mut named = buffers.iter().filter(|buffer| buffer.name == name);
     let Some(buffer) = named.next() else {
@@ -89,7 +89,7 @@ pub(in crate::passes) fn has_own_memory(func: &PrimFunc, buffer: &Buffer) -> Res
 }
 
 /// Returns the number of loads from a buffer in a statement.
-pub(super) fn n_loads(stmt: &Stmt, buffer: &Buffer) -> usize {
+pub(crate) fn n_loads(stmt: &Stmt, buffer: &Buffer) -> usize {
     let mut count = 0;
     stmt.walk(&mut |part| {
         for expr in part.exprs() {
@@ -102,20 +102,20 @@ pub(super) fn n_loads(stmt: &Stmt, buffer: &Buffer) -> usize {
 }
 
 /// Returns a statement in which a buffer is allocated inside a loop, if it was allocated outside of that.
-pub(super) fn moved_into(stmt: &Stmt, buffer: &Buffer, run: &Var) -> Stmt {
+pub(crate) fn moved_into(stmt: &Stmt, buffer: &Buffer, run: &Var) -> Stmt {
     let mut moving = Moving { buffer, run, is_outside: false };
     let Ok(stmt) = moving.stmt(stmt);
     stmt
 }
 
 /// Returns a statement without the allocation of a buffer.
-pub(super) fn unallocated(stmt: &Stmt, buffer: &Buffer) -> Stmt {
+pub(crate) fn unallocated(stmt: &Stmt, buffer: &Buffer) -> Stmt {
     // No loop runs over a variable that nothing else knows.
     moved_into(stmt, buffer, &Var::index("nowhere"))
 }
 
 /// Returns a statement with another buffer in the place of one.
-pub(super) fn reallocated(stmt: &Stmt, before: &Buffer, after: &Buffer) -> Stmt {
+pub(crate) fn reallocated(stmt: &Stmt, before: &Buffer, after: &Buffer) -> Stmt {
     let Ok(stmt) = Replace { before, after }.stmt(stmt);
     stmt
 }

@@ -18,15 +18,15 @@
 //! that changes the meaning is not proved. A primitive claims which store after is which store before, in which iteration: either
 //! as another order of the same iterations, or as the same values kept in other places ([`crate::flow`]).
 
-mod buffers;
-mod claims;
+pub(crate) mod buffers;
+pub(crate) mod claims;
 mod compute_at;
 mod compute_inline;
-mod copy;
+pub(crate) mod copy;
 mod double_buffer;
-mod loops;
+pub(crate) mod loops;
 mod producer;
-mod region;
+pub(crate) mod region;
 mod split;
 mod unroll;
 
@@ -92,7 +92,7 @@ fn applied(primitive: &'static str, func: &PrimFunc, change: Change<'_>) -> Resu
 }
 
 /// What is claimed of two programs that have the same stores in the same iterations.
-pub(super) fn same_iterations(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
+pub(crate) fn same_iterations(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
     let origin = |(before, store): (usize, &Statement)| {
         let loops: Vec<Expr> = store.loops().iter().map(Expr::from).collect();
         StoreOrigin { when: None, before, forward: loops.clone(), back: loops }

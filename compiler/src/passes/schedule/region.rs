@@ -19,18 +19,18 @@ use super::loops::Found;
 
 /// Part of an axis.
 #[derive(Clone, Debug)]
-pub(in crate::passes) struct Span {
+pub(crate) struct Span {
     /// The first index, in terms of the loops outside.
-    pub(in crate::passes) low: Expr,
+    pub(crate) low: Expr,
     /// The number of indices, in terms of the parameters of the function.
-    pub(in crate::passes) extent: Expr,
+    pub(crate) extent: Expr,
 }
 
 /// Returns the part of each axis of a buffer that one iteration of a loop reads.
 ///
 /// # Errors
 /// An index depends on memory or on names inside of the loop, or the box has no extent that is the same for all iterations.
-pub(super) fn region(func: &PrimFunc, found: &Found<'_>, buffer: &Buffer) -> Result<Vec<Span>, Diagnostic> {
+pub(crate) fn region(func: &PrimFunc, found: &Found<'_>, buffer: &Buffer) -> Result<Vec<Span>, Diagnostic> {
     let symbols = symbol_ranges(func);
     let all = inside(&found.ranges(func), found.inner);
     let mut reads = Reads::new(buffer, (symbols, all.clone()), false);

@@ -1,0 +1,291 @@
+//! Moves blocks into loops: `compute_at` and `reverse_compute_at`.
+//!
+//! ```text
+//! for ax0 in 37: T[v0] = A[v0] * 2              for i_0 in 5:
+//! for i_0, i_1 in T.grid(5, 8):                     for ax0 in 8:
+//!     C[v_i] = T[v_i] + 1               ->              block "T": v0 = i_0 * 8 + ax0, T.where(i_0 * 8 + ax0 < 37)
+//!                                                   for i_1 in 8: C[v_i] = T[v_i] + 1
+//! ```
+//!
+//! In each iteration of the loop, `compute_at` computes the box of elements that the iteration reads, in front of its first reader, and
+//! `reverse_compute_at` consumes the box that the iteration wrote, behind everything in the loop. The block gets a loop for each of its
+//! axes, over the box. The buffer keeps its shape; its memory moves into the innermost loop around all its uses whose iterations run
+//! at once, so that each of them has its own.
+
+use tilewright_algebra::{Ranges, simplify};
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{
+    AxisKind, BinaryOp, Block, BlockAxis, Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, Scope, Stmt, StmtKind,
+    ThreadTag, Var,
+};
+
+use super::cache::{only_written, searched};
+use super::regions::int_like;
+use super::tree::{Found, FoundLoop, loop_over, realized, without_block};
+use super::{BlockRef, BlockSchedule, LoopRef, fault};
+use crate::passes::remap::{inside, retyped};
+use crate::passes::schedule::buffers::{allocates, loads_from, moved_into, n_loads, n_uses};
+use crate::passes::schedule::loops::{Found as Around, with_loop};
+use crate::passes::schedule::region::{Span, region};
+
+impl BlockSchedule {
+    /// Computes a block in each iteration of a loop around all that reads its result: as much as the iteration reads.
+    ///
+    /// # Errors
+    /// `schedule`: the block or the loop is gone, a reader is outside of the loop, or what is read has no known extent.
+    pub fn compute_at(&mut self, block: BlockRef, run: &LoopRef) -> Result<(), Diagnostic> {
+        let found = self.block(block)?;
+        let buffer = only_written(&found)?;
+        let name = found.block.name.clone();
+        let axes = indexed_axes(&found, &stores(found.parts.body), &buffer)?;
+        let rest = PrimFunc { body: without_block(&self.func().body, &name), ..self.func().clone() };
+        let target = target(&rest, run, &name)?;
+        if n_loads(&rest.body, &buffer) != n_loads(&target.run.body, &buffer) || n_loads(&rest.body, &buffer) == 0 {
+            let message = format!("`{run}` is not around everything that reads `{buffer}`", run = run.name());
+            return Err(fault(message, "name a loop further out"));
+        }
+        let spans = region(&rest, &around(&target), &buffer)?;
+        let known = inside(&target.ranges(&rest), target.run);
+        let nest = Nest { found: &found, axes: &axes, spans: &spans, known }.stmt()?;
+        let body = in_front_of_readers(&target.run.body, nest, &buffer);
+        let body = with_body(&rest, target.run, body);
+        let body = own_memory(&body, &target, &buffer);
+        self.step("compute_at", body, &searched());
+        Ok(())
+    }
+
+    /// Computes a block behind everything in each iteration of a loop that writes what it reads: for as much as the iteration writes.
+    ///
+    /// # Errors
+    /// `schedule`: the block or the loop is gone, nothing in the loop writes what the block reads, or what is written has no known
+    /// extent.
+    pub fn reverse_compute_at(&mut self, block: BlockRef, run: &LoopRef) -> Result<(), Diagnostic> {
+        let found = self.block(block)?;
+        let name = found.block.name.clone();
+        let rest = PrimFunc { body: without_block(&self.func().body, &name), ..self.func().clone() };
+        let target = target(&rest, run, &name)?;
+        let read = loads(found.parts.body);
+        let written = |buffer: &Buffer| !stores_of(&target.run.body, buffer).is_empty();
+        let Some((buffer, _)) = read.iter().find(|(buffer, _)| written(buffer)) else {
+            let message = format!("block `{name}` reads nothing that `{}` contains writes of", run.name());
+            return Err(fault(message, "name a loop around the block that writes what it reads"));
+        };
+        let indices: Vec<Vec<Expr>> =
+            read.iter().filter(|(other, _)| other == buffer).map(|(_, index)| index.clone()).collect();
+        let axes = indexed_axes(&found, &indices, buffer)?;
+        let spans = region(&as_reads(&rest, buffer), &around(&loop_over(&as_reads(&rest, buffer), &run.0)?), buffer)?;
+        let known = inside(&target.ranges(&rest), target.run);
+        let nest = Nest { found: &found, axes: &axes, spans: &spans, known }.stmt()?;
+        let body = Stmt::seq(vec![target.run.body.clone(), nest]);
+        let body = with_body(&rest, target.run, body);
+        let body = own_memory(&body, &target, buffer);
+        self.step("reverse_compute_at", body, &searched());
+        Ok(())
+    }
+}
+
+/// The loop, which must not be around the block.
+fn target<'f>(rest: &'f PrimFunc, run: &LoopRef, name: &str) -> Result<FoundLoop<'f>, Diagnostic> {
+    loop_over(rest, &run.0).map_err(|_| {
+        let message = format!("`{}` is not a loop beside the nest of block `{name}`", run.name());
+        fault(message, "name a loop around the other blocks that use the buffer, and not one around this block")
+    })
+}
+
+fn around<'f>(found: &FoundLoop<'f>) -> Around<'f> {
+    Around { inner: found.run, outer: found.outer.clone() }
+}
+
+/// The loop with another body, in its function.
+fn with_body(func: &PrimFunc, run: &For, body: Stmt) -> Stmt {
+    with_loop(&func.body, &run.var, &Stmt::new(StmtKind::For(For { body, ..run.clone() }.into())))
+}
+
+/// Every index at which a statement stores to a buffer.
+fn stores_of(stmt: &Stmt, buffer: &Buffer) -> Vec<Vec<Expr>> {
+    let mut found = Vec::new();
+    stmt.walk(&mut |part| match &part.kind {
+        StmtKind::Store { buffer: stored, indices, .. } if stored == buffer => found.push(indices.clone()),
+        _ => {}
+    });
+    found
+}
+
+/// Every index at which a statement stores.
+fn stores(stmt: &Stmt) -> Vec<Vec<Expr>> {
+    let mut found = Vec::new();
+    stmt.walk(&mut |part| {
+        if let StmtKind::Store { indices, .. } = &part.kind {
+            found.push(indices.clone());
+        }
+    });
+    found
+}
+
+/// Everything that a statement loads.
+fn loads(stmt: &Stmt) -> Vec<(Buffer, Vec<Expr>)> {
+    let mut found = Vec::new();
+    stmt.walk(&mut |part| {
+        for expr in part.exprs() {
+            expr.walk(&mut |part| {
+                if let Expr::Load { buffer, indices } = part {
+                    found.push((buffer.clone(), indices.to_vec()));
+                }
+            });
+        }
+    });
+    found
+}
+
+/// The function with a load in the place of each store to a buffer, and without all others: the part of the buffer that it writes is
+/// the part that this one reads.
+fn as_reads(func: &PrimFunc, buffer: &Buffer) -> PrimFunc {
+    struct AsReads<'a>(&'a Buffer);
+    impl Rewrite for AsReads<'_> {
+        type Error = std::convert::Infallible;
+
+        fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Self::Error> {
+            match &stmt.kind {
+                StmtKind::Store { buffer, indices, .. } if buffer == self.0 => {
+                    Ok(Stmt::new(StmtKind::Evaluate(Expr::load(buffer, indices.clone()))))
+                }
+                StmtKind::Store { .. } => Ok(Stmt::seq(Vec::new())),
+                _ => self.stmt_children(stmt),
+            }
+        }
+    }
+    let Ok(body) = AsReads(buffer).stmt(&func.body);
+    PrimFunc { body, ..func.clone() }
+}
+
+/// For each axis of a block, the axis of a buffer that it is the index of; `None` for an axis that indexes none.
+///
+/// # Errors
+/// An index of the buffer is made of axes in another way.
+fn indexed_axes(found: &Found<'_>, accesses: &[Vec<Expr>], buffer: &Buffer) -> Result<Vec<Option<usize>>, Diagnostic> {
+    let block = found.block;
+    let mut axes = vec![None; block.axes.len()];
+    for (position, index) in accesses.iter().flat_map(|indices| indices.iter().enumerate()) {
+        let of_block = |var: &Var| block.axes.iter().position(|axis| axis.var == *var);
+        match index {
+            Expr::Var(var) if of_block(var).is_some() => {
+                let axis = of_block(var).unwrap_or_default();
+                if axes[axis].is_some_and(|known| known != position) {
+                    return Err(mixed(block, index, buffer));
+                }
+                axes[axis] = Some(position);
+            }
+            _ if index.vars().iter().any(|var| of_block(var).is_some()) => return Err(mixed(block, index, buffer)),
+            _ => {}
+        }
+    }
+    Ok(axes)
+}
+
+fn mixed(block: &Block, index: &Expr, buffer: &Buffer) -> Diagnostic {
+    let message = format!("block `{}` accesses `{buffer}` at `{index}`, which is no axis of its own", block.name);
+    fault(message, "each index is one axis of the block, and each axis is one index")
+}
+
+/// Loops over part of the domain of a block.
+struct Nest<'a> {
+    found: &'a Found<'a>,
+    /// For each axis, the axis of the buffer that it is the index of.
+    axes: &'a [Option<usize>],
+    /// The part of each axis of the buffer.
+    spans: &'a [Span],
+    /// What is known of variables where the loops will stand.
+    known: Ranges,
+}
+
+impl Nest<'_> {
+    fn stmt(self) -> Result<Stmt, Diagnostic> {
+        let mut loops: Vec<(Var, Expr)> = Vec::new();
+        let (mut values, mut conditions) = (Vec::new(), Vec::new());
+        let mut known = self.known.clone();
+        for (axis, of_buffer) in self.found.block.axes.iter().zip(self.axes) {
+            let (low, extent) = self.part(axis, *of_buffer);
+            let value = if extent.as_const_int() == Some(1) {
+                low.clone()
+            } else {
+                let var = Var::new(format!("ax{}", loops.len()), axis.var.dtype());
+                known = known.with_loop(&var, &int_like(0, &extent), &extent);
+                loops.push((var.clone(), extent));
+                if low.as_const_int() == Some(0) { Expr::from(&var) } else { low + Expr::from(&var) }
+            };
+            let value = simplify(&value, &known);
+            let end = axis.min.clone() + axis.extent.clone();
+            let inside = [Expr::binary(BinaryOp::Le, axis.min.clone(), value.clone()), value.clone().lt(end)];
+            conditions.extend(inside.into_iter().map(|cond| simplify(&cond, &known)));
+            values.push(value);
+        }
+        // What the block was under besides its loops is not moved.
+        let kept = self.found.outer.iter().map(|run| &run.var);
+        if let Some(var) = kept.into_iter().find(|var| self.found.stmt_mentions(var)) {
+            return Err(fault(format!("the block depends on `{var}`"), "name a block of the outermost scope"));
+        }
+        let predicate = conditions.into_iter().filter(|cond| cond.as_const_int() != Some(1)).reduce(Expr::and);
+        let inner = realized(self.found.block.clone(), predicate, values, self.found.parts.body.clone());
+        let inner = inner.at(self.found.stmt.span);
+        let around = |body: Stmt, (var, extent): (Var, Expr)| Stmt::for_loop(&var, extent, ForKind::Serial, body);
+        Ok(loops.into_iter().rev().fold(inner, around))
+    }
+
+    /// The first value of an axis, and the number of values.
+    fn part(&self, axis: &BlockAxis, of_buffer: Option<usize>) -> (Expr, Expr) {
+        let ty = axis.var.dtype().scalar;
+        let span = of_buffer.filter(|_| axis.kind != AxisKind::Reduce).and_then(|position| self.spans.get(position));
+        span.map_or_else(
+            || (axis.min.clone(), axis.extent.clone()),
+            |span| (retyped(&span.low, ty, &|_| None), retyped(&span.extent, ty, &|_| None)),
+        )
+    }
+}
+
+impl Found<'_> {
+    /// Whether what an instance does depends on a variable outside of it.
+    fn stmt_mentions(&self, var: &Var) -> bool {
+        let mut found = false;
+        self.parts.body.walk(&mut |stmt| found |= stmt.exprs().any(|expr| expr.vars().contains(var)));
+        found
+    }
+}
+
+/// A body with a nest in front of the first statement that reads a buffer.
+fn in_front_of_readers(body: &Stmt, nest: Stmt, buffer: &Buffer) -> Stmt {
+    let StmtKind::Seq(parts) = &body.kind else { return Stmt::seq(vec![nest, body.clone()]) };
+    let at = parts.iter().position(|part| loads_from(part, buffer)).unwrap_or(0);
+    Stmt::seq([&parts[..at], &[nest], &parts[at..]].concat())
+}
+
+/// The body of a function in which each iteration that runs at once with others has memory of its own for a buffer that the function
+/// allocates outside.
+fn own_memory(body: &Stmt, target: &FoundLoop<'_>, buffer: &Buffer) -> Stmt {
+    let is_own = |run: &&&For| is_private(buffer, run.kind);
+    let own = target.outer.iter().chain([&target.run]).rfind(is_own);
+    own.map_or_else(|| body.clone(), |run| with_own_memory(body, &run.var, buffer))
+}
+
+/// Whether iterations of a kind need memory of their own: the threads of a group share that of the group.
+pub(super) fn is_private(buffer: &Buffer, kind: ForKind) -> bool {
+    match (buffer.scope, kind) {
+        (Scope::Shared, ForKind::ThreadBinding(ThreadTag::Thread(_))) => false,
+        (_, kind) => kind.is_concurrent(),
+    }
+}
+
+/// A body with the allocation of a buffer moved into a loop, if everything that uses it is in there.
+pub(super) fn with_own_memory(body: &Stmt, run: &Var, buffer: &Buffer) -> Stmt {
+    let mut uses = 0;
+    let mut is_inside = false;
+    body.walk(&mut |stmt| {
+        if let StmtKind::For(inner) = &stmt.kind
+            && inner.var == *run
+        {
+            uses = n_uses(&inner.body, buffer);
+            is_inside = allocates(&inner.body, buffer);
+        }
+    });
+    let moves = allocates(body, buffer) && !is_inside && uses == n_uses(body, buffer);
+    if moves { moved_into(body, buffer, run) } else { body.clone() }
+}

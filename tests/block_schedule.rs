@@ -1,0 +1,139 @@
+//! Schedules on blocks: each step of each program is proved, and its broken twins are not.
+//!
+//! `tests/block_schedule/*.txt` has Python texts with a function `main` in TVMScript and a schedule of it. Behind `-- wrong N` stand
+//! changes (old text => new text) that break the program after step number N, as it is printed; each is compared with the program before
+//! that step in every way that `validate` knows. Behind `-- refuted N OBLIGATION` stands what the judge says of a step that is wrong.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+#[path = "equivalence/pairs.rs"]
+mod pairs;
+
+use pairs::{change, is_proved, is_refuted, judge, open};
+use tilewright::pipeline::{self, Program, pair};
+use tilewright_ir::{Evidence, PrimFunc, validate};
+use tilewright_script::print_func;
+use tilewright_verify::{Judge, Report, Verdict};
+
+/// A text, and what is expected of its steps.
+struct Case {
+    name: String,
+    text: String,
+    /// The number of a step from 1 on, and a change that breaks it.
+    wrong: Vec<(usize, (String, String))>,
+    /// The number of a step, the obligation that is refuted, and what the counterexample says.
+    refuted: Vec<(usize, String, String)>,
+}
+
+fn cases(file: &str) -> Vec<Case> {
+    let path = format!("{}/tests/block_schedule/{file}.txt", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    text.split("\n== ").skip(1).map(case).collect()
+}
+
+fn case(text: &str) -> Case {
+    let (name, rest) = text.split_once('\n').unwrap();
+    let mut parts = rest.split("\n-- ");
+    let text = parts.next().unwrap().to_owned();
+    let (mut wrong, mut refuted) = (Vec::new(), Vec::new());
+    for part in parts {
+        let (head, lines) = part.split_once('\n').unwrap_or((part, ""));
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let lines = lines.lines().filter(|line| !line.is_empty());
+        match words[..] {
+            ["wrong", step] => wrong.extend(lines.map(|line| (step.parse().unwrap(), change(line)))),
+            ["refuted", step, obligation] => {
+                refuted.extend(lines.map(|line| (step.parse().unwrap(), obligation.to_owned(), line.to_owned())));
+            }
+            _ => panic!("{name}: `{head}` is no part of a case"),
+        }
+    }
+    Case { name: name.to_owned(), text, wrong, refuted }
+}
+
+impl Case {
+    fn program(&self) -> Program {
+        let mut read = pipeline::read(&self.text, None).unwrap_or_else(|found| panic!("{}: {found:#?}", self.name));
+        assert_eq!(read.programs.len(), 1, "{} has one schedule", self.name);
+        read.programs.remove(0)
+    }
+
+    /// The reports about each step.
+    fn judged(&self, program: &Program, judge: &Judge) -> Vec<Vec<Report>> {
+        let mut before = &program.func;
+        let mut all = Vec::new();
+        for step in &program.scheduled {
+            validate(&step.func).unwrap_or_else(|found| panic!("{}, {}: {found:?}", self.name, step.name));
+            // The program before is the same as itself.
+            let same = judge.check_pass(before, before, &Evidence::default());
+            assert!(is_proved(&same), "{}, {}: {:?}", self.name, step.name, open(&same));
+            let mut reports = judge.check_pass(before, &step.func, &step.evidence);
+            reports.extend(judge.check_blocks(&step.func, &tilewright::blocks::inverses(&step.func)));
+            all.push(reports);
+            before = &step.func;
+        }
+        all
+    }
+
+    /// Checks all of it; returns how many twins a run refuted.
+    fn check(&self, judge: &Judge) -> usize {
+        let program = self.program();
+        let reports = self.judged(&program, judge);
+        for (position, (step, reports)) in program.scheduled.iter().zip(&reports).enumerate() {
+            let expected = self.refuted.iter().filter(|(number, ..)| *number == position + 1).collect::<Vec<_>>();
+            if expected.is_empty() {
+                let printed = print_func(&step.func);
+                assert!(is_proved(reports), "{}, {}: {:#?}\n{printed}", self.name, step.name, open(reports));
+            }
+            for (_, obligation, text) in expected {
+                let says = |report: &&Report| {
+                    report.obligation.to_string() == *obligation
+                        && matches!(&report.verdict, Verdict::Refuted(found) if found.to_string().contains(text.as_str()))
+                };
+                assert!(reports.iter().any(|one| says(&one)), "{}, {}: {:#?}", self.name, step.name, open(reports));
+            }
+        }
+        self.wrong.iter().filter(|(step, change)| self.twin(&program, *step, change, judge)).count()
+    }
+
+    /// Checks that a broken twin is not proved; returns whether a run refuted it.
+    fn twin(&self, program: &Program, step: usize, (old, new): &(String, String), judge: &Judge) -> bool {
+        let funcs: Vec<&PrimFunc> =
+            std::iter::once(&program.func).chain(program.scheduled.iter().map(|step| &step.func)).collect();
+        let printed = print_func(funcs[step]);
+        assert!(printed.contains(old.as_str()), "{}: no `{old}` in\n{printed}", self.name);
+        let twin = tilewright_script::read_module(&printed.replacen(old.as_str(), new, 1));
+        let twin = twin.unwrap_or_else(|found| panic!("{}: {found:?}", self.name)).funcs.remove(0);
+        let judged = pair::validate(funcs[step - 1], &twin, &[], judge).unwrap();
+        assert!(!is_proved(&judged.reports), "{}: `{new}` for `{old}` is proved", self.name);
+        is_refuted(&judged.reports)
+    }
+}
+
+/// Proves all steps of the programs of a file, and none of their broken twins. At least `least` of the twins are refuted by a run.
+fn check(file: &str, least: usize) {
+    let (judge, cases) = (judge(), cases(file));
+    assert!(!cases.is_empty(), "{file} has no programs");
+    assert!(cases.iter().map(|case| case.wrong.len()).sum::<usize>() >= 2, "{file} has too few twins");
+    let n_refuted: usize = cases.iter().map(|case| case.check(&judge)).sum();
+    assert!(n_refuted >= least, "{file}: {n_refuted} twins are refuted by a run");
+}
+
+macro_rules! files {
+    ($($name:ident: $file:literal, $least:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            check($file, $least);
+        }
+    )*};
+}
+
+files! {
+    steps_on_loops_are_proved: "loops", 1;
+    caches_are_proved: "caches", 1;
+    blocks_are_computed_elsewhere: "compute", 1;
+    blocks_are_joined: "inline", 1;
+    layouts_are_proved_or_refuted: "layouts", 1;
+    reductions_are_decomposed: "reductions", 1;
+    domains_are_transformed: "domains", 1;
+}
