@@ -116,7 +116,7 @@ fn least_steps(stmt: &Stmt) -> u64 {
         | StmtKind::DeclBuffer { body, .. }
         | StmtKind::Attr { body, .. } => least_steps(body),
         StmtKind::Seq(stmts) => stmts.iter().map(least_steps).fold(0, u64::saturating_add),
-        StmtKind::If { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => 0,
+        StmtKind::If { .. } | StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => 0,
     };
     inside.saturating_add(1)
 }
@@ -209,6 +209,7 @@ impl<'t> Machine<'t> {
                 self.stmt(body)
             }
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|stmt| self.stmt(stmt)),
+            StmtKind::Barrier => Err("threads wait for each other at a barrier".into()),
             StmtKind::Evaluate(expr) => (0..expr.dtype().lanes).try_for_each(|lane| self.eval(expr, lane).map(drop)),
             StmtKind::Assert { cond, .. } => {
                 let cond = self.eval(cond, 0)?;
