@@ -115,6 +115,7 @@ pub fn control_reads_memory(func: &PrimFunc) -> bool {
             | StmtKind::DeclBuffer { .. }
             | StmtKind::Seq(_)
             | StmtKind::Evaluate(_)
+            | StmtKind::Barrier
             | StmtKind::Attr { .. } => false,
         };
         for expr in stmt.exprs() {

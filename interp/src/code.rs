@@ -185,6 +185,9 @@ pub(crate) enum Node {
         site: u32,
         body: Vec<Node>,
     },
+    /// The threads of the group that runs wait for each other. The nests of the phases around it stand apart already, so
+    /// only the race check takes note.
+    Barrier,
     /// A view of existing memory whose extents depend on loop or let-bound variables.
     Declare {
         view: u32,

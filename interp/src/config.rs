@@ -150,6 +150,8 @@ pub enum TrapKind {
     LoopRange,
     /// A false assertion.
     Assertion,
+    /// Threads of a group that do not all get to a barrier, or not equally often.
+    Barrier,
     /// More loop iterations than [`Config::fuel`] allows.
     FuelExhausted,
     /// An allocation or a view whose size is negative or too large.

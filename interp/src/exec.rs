@@ -97,6 +97,7 @@ impl Machine<'_> {
                 Node::Allocate { view, dims, site, body } => {
                     self.allocate(*view, dims.as_deref(), *site, body, frame)?;
                 }
+                Node::Barrier => frame.race.iter_mut().for_each(|race| race.barrier()),
                 Node::Declare { view, dims, site } => self.declare(*view, dims, *site, frame)?,
             }
         }
@@ -216,7 +217,8 @@ impl Machine<'_> {
             }
             self.run_nodes(&inner.body, frame)?;
         }
-        if let (Some(race), Some(outer)) = (&mut frame.race, outer) {
+        // A serial loop runs in the iteration around it, or in the phase that its last barrier began.
+        if let (false, Some(race), Some(outer)) = (serial, &mut frame.race, outer) {
             race.current = outer;
         }
         Ok(())
@@ -389,6 +391,7 @@ impl Machine<'_> {
                     | StmtKind::Let { .. }
                     | StmtKind::Seq(_)
                     | StmtKind::Evaluate(_)
+                    | StmtKind::Barrier
                     | StmtKind::Attr { .. }
                     | StmtKind::Assert { .. } => String::new(),
                 };

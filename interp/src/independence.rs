@@ -219,6 +219,7 @@ impl Scan<'_> {
             | StmtKind::If { .. }
             | StmtKind::Seq(_)
             | StmtKind::Evaluate(_)
+            | StmtKind::Barrier
             | StmtKind::Attr { .. }
             | StmtKind::Assert { .. } => {}
         }

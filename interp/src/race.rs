@@ -4,7 +4,8 @@
 //! their lowest common ancestor, both belong to iterations of the same execution ("entry") of a loop. All threads of a
 //! launch (the outermost thread-bound loop and everything inside) form one iteration space: a thread is identified by
 //! its indices, different threads are unordered, and code of a launch outside the inner thread loops counts as a thread
-//! of its own.
+//! of its own. A barrier begins a phase of the group that runs: a node below the group, which the threads of the phase are
+//! below. Phases of one group are ordered.
 //!
 //! ```text
 //! for parallel i in 8: B[i] = 1           entry 1: no two iterations write the same element
@@ -27,6 +28,8 @@ struct Iteration {
     entry: u64,
     /// Whether the loop is bound to threads.
     thread: bool,
+    /// Whether it is a phase of a group, which is no iteration.
+    phase: bool,
     /// Site of the loop.
     site: u32,
     /// Value of the loop variable.
@@ -76,7 +79,7 @@ pub(crate) struct Clash {
 impl Race {
     /// A state with no accesses, in the root iteration.
     pub(crate) fn new() -> Self {
-        let root = Iteration { parent: 0, depth: 0, entry: 0, thread: false, site: 0, value: 0 };
+        let root = Iteration { parent: 0, depth: 0, entry: 0, thread: false, phase: false, site: 0, value: 0 };
         Self { iterations: vec![root], ..Self::default() }
     }
 
@@ -116,10 +119,34 @@ impl Race {
         }
         let depth = self.iterations[outer as usize].depth + 1;
         let number = Context::try_from(self.iterations.len()).unwrap_or(Context::MAX);
-        self.iterations.push(Iteration { parent: outer, depth, entry, thread: tag.is_some(), site, value });
+        self.iterations.push(Iteration {
+            parent: outer,
+            depth,
+            entry,
+            thread: tag.is_some(),
+            phase: false,
+            site,
+            value,
+        });
         if let Some(tag) = tag {
             self.threads.insert((outer, tag, value), number);
         }
+        self.current = number;
+    }
+
+    /// Begins the next phase of the group that runs.
+    pub(crate) fn barrier(&mut self) {
+        if sabotage::on("race-forgets-barrier") {
+            return;
+        }
+        let around = &self.iterations[self.current as usize];
+        let group = if around.phase { around.parent } else { self.current };
+        let depth = self.iterations[group as usize].depth + 1;
+        let number = Context::try_from(self.iterations.len()).unwrap_or(Context::MAX);
+        // An entry of its own: no other phase and no thread of the group belongs to it.
+        self.entries += 1;
+        let entry = self.entries;
+        self.iterations.push(Iteration { parent: group, depth, entry, thread: true, phase: true, site: 0, value: 0 });
         self.current = number;
     }
 
@@ -172,7 +199,9 @@ impl Race {
         match (below_a, below_b) {
             (Some(a), Some(b)) => iteration(a).entry == iteration(b).entry,
             (Some(_), None) | (None, Some(_)) if sabotage::on("race-forgets-launch") => false,
-            (Some(below), None) | (None, Some(below)) => iteration(below).thread && iteration(a).thread,
+            (Some(below), None) | (None, Some(below)) => {
+                iteration(below).thread && iteration(a).thread && !iteration(below).phase
+            }
             (None, None) => false,
         }
     }
@@ -183,7 +212,9 @@ impl Race {
         let mut path = Vec::new();
         let mut at = context;
         while at != 0 {
-            path.push(at);
+            if !self.iterations[at as usize].phase {
+                path.push(at);
+            }
             at = self.iterations[at as usize].parent;
         }
         let mut text = String::new();

@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_ir::phases::{Barriers, has_groups, without_barriers};
 use tilewright_ir::{Buffer, Diagnostic, Expr, PrimFunc, Validated, Var};
 
 use crate::arguments::{argument_error, bind_arguments, stored_data_vars};
 use crate::block_run::BlockScratch;
 use crate::compile::{Setup, compile};
-use crate::config::{Argument, Arguments, Config, Order, Report, RunError};
+use crate::config::{Argument, Arguments, Config, Order, Report, RunError, TrapKind};
 use crate::exec::{Frame, Machine, view_of};
 use crate::memory::{BadView, Definedness, Memory, View};
 use crate::num::encode;
 use crate::race::Race;
+use crate::reference;
 
 /// Stack of each thread that runs a program, in bytes: allocations in one another recurse, with 1 KiB of stack for each in a
 /// release build and 4 KiB in one without optimization. Readers open at most some thousand of them.
@@ -24,7 +26,30 @@ const STACK_BYTES: usize = 16 << 20;
 /// [`RunError::Input`] if the arguments do not fit the function or a limit is exceeded, [`RunError::Trap`] if the program
 /// traps. `args` is unchanged in both cases.
 pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result<Report, RunError> {
-    let func = func.func();
+    if has_groups(&func.func().body) { run_group(func, args, config) } else { run_function(func.func(), args, config) }
+}
+
+/// Runs a function with barriers or shared memory, phase by phase. Where a phase traps, the reference interpreter says what
+/// the program itself does.
+fn run_group(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result<Report, RunError> {
+    let barriers = if config.observers.race { Barriers::Kept } else { Barriers::Dropped };
+    match without_barriers(func.func(), barriers) {
+        Ok(phases) => match run_function(&phases, args, config) {
+            Err(RunError::Trap(trap)) if trap.kind != TrapKind::Race => reference::run(func, args, config),
+            result => result,
+        },
+        // Control flow around a barrier depends on memory or on the thread, and may be uniform all the same.
+        Err(mut faults) if config.observers.race => {
+            let mut tried = args.clone();
+            reference::run(func, &mut tried, config)?;
+            Err(RunError::Input(faults.swap_remove(0)))
+        }
+        Err(_) => reference::run(func, args, config),
+    }
+}
+
+/// Runs a function without barriers, except between the nests of its phases.
+fn run_function(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Result<Report, RunError> {
     let bound = bind_arguments(func, args)?;
     let buffers = func.buffers();
     let (slots, widths) = assign_slots(&buffers);

@@ -23,6 +23,7 @@ pub(crate) fn statement_head(stmt: &Stmt) -> String {
         StmtKind::Let { var, value, .. } => format!("{var} = {value}"),
         StmtKind::Seq(_) => "a sequence".to_owned(),
         StmtKind::Evaluate(expr) => expr.to_string(),
+        StmtKind::Barrier => "barrier".to_owned(),
         StmtKind::Attr { key, .. } => format!("attribute {key}"),
         StmtKind::Assert { cond, .. } => format!("assert {cond}"),
     }

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Scope};
 use crate::diag::{Diagnostic, Span};
 use crate::dtype::{DataType, ScalarType};
 use crate::expr::Expr;
 use crate::func::PrimFunc;
-use crate::stmt::{Stmt, StmtKind};
+use crate::phases::is_thread_loop;
+use crate::stmt::{ForKind, Stmt, StmtKind};
 use crate::var::Var;
 
 /// A function that passed [`validate`]. The interpreter and the code generators accept only this type, so they need
@@ -63,6 +64,8 @@ struct Checker {
     ever_allocated: HashSet<Var>,
     /// The data variables whose memory is valid.
     allocated: Vec<Var>,
+    /// The kinds of the loops around the current place, outermost first.
+    loops: Vec<ForKind>,
 }
 
 impl Checker {
@@ -149,7 +152,7 @@ impl Checker {
     fn stmt(&mut self, stmt: &Stmt, func: &PrimFunc) {
         let outer = self.span;
         self.span = stmt.span.or(outer);
-        let (bound, allocated) = (self.bound.len(), self.allocated.len());
+        let (bound, allocated, loops) = (self.bound.len(), self.allocated.len(), self.loops.len());
         match &stmt.kind {
             StmtKind::For(inner) => {
                 self.check_scalar_integer(&inner.min, "start of a loop");
@@ -159,9 +162,13 @@ impl Checker {
                 }
                 // The bounds are evaluated outside the loop, so they were checked before its variable comes into scope.
                 self.bind(&inner.var);
+                self.loops.push(inner.kind);
             }
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
             StmtKind::Allocate { buffer, .. } => {
+                if buffer.scope == Scope::Shared && self.group().is_some() {
+                    self.group_part("this shared memory");
+                }
                 if !self.ever_allocated.insert(buffer.data.clone()) || self.allocated.contains(&buffer.data) {
                     self.report("allocated-twice", format!("the memory of `{buffer}` is allocated already"));
                 }
@@ -181,6 +188,7 @@ impl Checker {
                 self.bind(var);
             }
             StmtKind::Evaluate(expr) => drop(self.type_of_expr(expr)),
+            StmtKind::Barrier => self.barrier(),
             StmtKind::Seq(_) | StmtKind::Attr { .. } => {}
         }
         for child in stmt.children() {
@@ -188,7 +196,33 @@ impl Checker {
         }
         self.bound.truncate(bound);
         self.allocated.truncate(allocated);
+        self.loops.truncate(loops);
         self.span = outer;
+    }
+
+    /// Checks that a barrier is a statement of a thread, and that the loops between the two have an order.
+    fn barrier(&mut self) {
+        if self.group().is_none() {
+            let message = "no loop that is bound to threadIdx is around this barrier".to_owned();
+            let help = "a barrier is for the threads of a group; put it into `T.thread_binding(n, thread=\"threadIdx.x\")`";
+            self.errors.push(Diagnostic::error("barrier-place", self.span, message).with_help(help));
+        }
+        self.group_part("this barrier");
+    }
+
+    /// The place of the outermost loop over threads among the loops around.
+    fn group(&self) -> Option<usize> {
+        self.loops.iter().position(|kind| is_thread_loop(*kind))
+    }
+
+    /// Checks that the loops over threads and a part of their group have no concurrent loop between them.
+    fn group_part(&mut self, part: &str) {
+        let from = self.group().unwrap_or(self.loops.len());
+        if self.loops[from..].iter().any(|kind| kind.is_concurrent() && !is_thread_loop(*kind)) {
+            let message = format!("a loop between the threads and {part} is parallel, vectorized or bound to blockIdx");
+            let help = "only serial loops and loops bound to threadIdx may be there";
+            self.errors.push(Diagnostic::error("barrier-place", self.span, message).with_help(help));
+        }
     }
 
     /// Checks that a stored value has the type of the elements that it is written to.

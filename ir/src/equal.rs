@@ -232,6 +232,7 @@ impl Matcher {
             StmtKind::Let { var: x, .. } => matches!(&b.kind, StmtKind::Let { var: y, .. } if self.var(x, y)),
             StmtKind::Seq(_) => matches!(b.kind, StmtKind::Seq(_)),
             StmtKind::Evaluate(_) => matches!(b.kind, StmtKind::Evaluate(_)),
+            StmtKind::Barrier => matches!(b.kind, StmtKind::Barrier),
             StmtKind::Attr { node, key, value, .. } => {
                 matches!(&b.kind, StmtKind::Attr { node: n, key: k, value: v, .. }
                     if key == k && self.attr(node, n) && self.attr(value, v))

@@ -43,6 +43,9 @@ pub enum Comparison {
     /// Statements on vectors are loops over their lanes, and the programs without vectors mean the same. The claims about buffers are
     /// then those about the programs without vectors.
     Scalarized(Box<Scalarization>),
+    /// The programs without barriers, whose groups of threads run phase by phase, mean the same. The claims about buffers are then
+    /// those about these programs.
+    Phases(Box<Phased>),
     /// Nothing inside corresponds, and yet the parameters hold the same values in the end. The claims about buffers are then
     /// about parameters alone.
     Results,
@@ -62,6 +65,17 @@ pub struct Scalarization {
     /// The stores of vectors of each program, counted in program order, whose values are kept in memory of their own until all lanes
     /// are read.
     pub buffered: [Vec<usize>; 2],
+    /// Why these two mean the same.
+    pub evidence: Evidence,
+}
+
+/// Two programs without barriers, and why they mean the same; see [`crate::phases`].
+#[derive(Clone, Debug)]
+pub struct Phased {
+    /// The program before, phase by phase.
+    pub before: PrimFunc,
+    /// The program after, phase by phase.
+    pub after: PrimFunc,
     /// Why these two mean the same.
     pub evidence: Evidence,
 }

@@ -110,6 +110,7 @@ impl PrimFunc {
                 | StmtKind::Let { .. }
                 | StmtKind::Seq(_)
                 | StmtKind::Evaluate(_)
+                | StmtKind::Barrier
                 | StmtKind::Attr { .. }
                 | StmtKind::Assert { .. } => {}
             }

@@ -42,6 +42,23 @@
 //! with an extent of 0 or below runs no iteration. [`Expr::IfThenElse`] evaluates only the chosen branch,
 //! [`Expr::Select`] both; a condition with several lanes chooses for each lane separately.
 //!
+//! # Groups and barriers
+//! The loops bound to `threadIdx` inside of one iteration of all loops bound to `blockIdx` are the threads of a group. A thread
+//! that gets to a [`StmtKind::Barrier`] waits until all threads of its group are there, and then sees what they wrote to
+//! memory of any kind. Accesses of two threads of a group race only if no barrier is between them. Each loop and each
+//! condition around a barrier has to be the same for all threads of the group, or the program traps. A buffer in the scope
+//! [`Scope::Shared`] that is allocated inside of such a loop exists once for the whole group, and any other buffer once for each thread.
+//! [`phases`] describes a program with barriers as a program without.
+//!
+//! ```python
+//! for b in T.thread_binding(5, thread="blockIdx.x"):
+//!     S = T.alloc_buffer((8,), "float32", scope="shared")
+//!     for t in T.thread_binding(8, thread="threadIdx.x"):
+//!         S[t] = A[b * 8 + t]
+//!         T.tvm_storage_sync("shared")
+//!         B[b * 8 + t] = S[7 - t]                                  # another thread wrote this element
+//! ```
+//!
 //! # Layouts
 //! An [`IndexMap`] takes logical indices to physical ones. The attribute `layout_transform_map` of a function lists
 //! the buffers to be transformed, and [`AxisSeparators`] state how a layout is flattened. [`layout`] defines XLA's
@@ -68,6 +85,7 @@ pub mod interval;
 pub mod layout;
 pub mod lifting;
 pub mod op;
+pub mod phases;
 pub mod plan;
 pub mod sabotage;
 pub mod scalar;
@@ -91,7 +109,7 @@ pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};
 pub use eval::{Bindings, EvalError};
 pub use evidence::{
     BufferChange, BufferClaim, Comparison, Evidence, Flow, Holder, Instance, InverseClaim, LoweringEvidence, Origin,
-    PadFill, Reordering, Scalarization, Sources, StoreClaim, StoreOrigin, StoreRole,
+    PadFill, Phased, Reordering, Scalarization, Sources, StoreClaim, StoreOrigin, StoreRole,
 };
 pub use expr::Expr;
 pub use func::{FuncAttrs, Module, PrimFunc};

@@ -71,6 +71,9 @@ pub enum StmtKind {
     Seq(Arc<[Stmt]>),
     /// Evaluates an expression and discards its value.
     Evaluate(Expr),
+    /// A barrier: a thread waits until all threads of its group are here (`T.tvm_storage_sync("shared")`). What they
+    /// wrote before, to memory of any kind, is visible to all of them after it.
+    Barrier,
     /// A hint about `body` (`T.attr`). It does not change the meaning of the program.
     Attr {
         /// The object that the hint is about.
@@ -253,7 +256,7 @@ impl Stmt {
             | StmtKind::If { then_body: body, else_body: None, .. } => Parts::one(body),
             StmtKind::If { then_body, else_body: Some(else_body), .. } => Parts::two(then_body, else_body),
             StmtKind::Seq(stmts) => Parts::list(stmts),
-            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => Parts::none(),
+            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => Parts::none(),
         }
     }
 
@@ -267,9 +270,11 @@ impl Stmt {
             | StmtKind::Assert { cond: expr, .. }
             | StmtKind::Let { value: expr, .. }
             | StmtKind::Evaluate(expr) => Parts::one(expr),
-            StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::Seq(_) | StmtKind::Attr { .. } => {
-                Parts::none()
-            }
+            StmtKind::Allocate { .. }
+            | StmtKind::DeclBuffer { .. }
+            | StmtKind::Seq(_)
+            | StmtKind::Barrier
+            | StmtKind::Attr { .. } => Parts::none(),
         }
     }
 

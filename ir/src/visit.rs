@@ -120,6 +120,7 @@ pub trait Rewrite {
             }
             StmtKind::Seq(stmts) => StmtKind::Seq(stmts.iter().map(|stmt| self.stmt(stmt)).collect::<Result<_, _>>()?),
             StmtKind::Evaluate(expr) => StmtKind::Evaluate(self.expr(expr)?),
+            StmtKind::Barrier => StmtKind::Barrier,
             StmtKind::Attr { node, key, value, body } => StmtKind::Attr {
                 node: node.clone(),
                 key: key.clone(),

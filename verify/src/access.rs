@@ -183,7 +183,11 @@ fn unconditional(func: &PrimFunc) -> Path {
                 rest.push(body);
             }
             StmtKind::Assert { cond, .. } => path.steps.push(Step::Guard(cond.clone(), true)),
-            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Store { .. } | StmtKind::Evaluate(_) => {}
+            StmtKind::For(_)
+            | StmtKind::If { .. }
+            | StmtKind::Store { .. }
+            | StmtKind::Barrier
+            | StmtKind::Evaluate(_) => {}
         }
     }
     path
@@ -198,6 +202,7 @@ pub(crate) fn describe(stmt: &Stmt) -> String {
         StmtKind::Let { var, value, .. } => format!("{var} = {value}"),
         StmtKind::Assert { cond, .. } => format!("assert {cond}"),
         StmtKind::Evaluate(expr) => expr.to_string(),
+        StmtKind::Barrier => "barrier".to_owned(),
         StmtKind::Allocate { buffer, .. } => format!("allocate {buffer}"),
         StmtKind::DeclBuffer { buffer, .. } => format!("declare {buffer}"),
         StmtKind::Seq(_) => "sequence".to_owned(),

@@ -81,6 +81,8 @@ pub enum Pair {
     },
     /// One of the statements in its other form (`crate::forms`): its condition taken apart, or a choice as a branch.
     Unfolded(Side, Box<Pair>),
+    /// Two barriers.
+    Barrier,
     /// Two allocations.
     Allocate(Vec<Row>),
     /// Two names for a value that reads memory.

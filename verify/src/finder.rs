@@ -147,6 +147,7 @@ impl<'a> Finder<'a> {
                 self.path.steps.push(Step::Let(x.clone(), old.clone()));
                 Pair::Let { value, body: self.stmts(&[a], &[b]) }
             }
+            (StmtKind::Barrier, StmtKind::Barrier) => Pair::Barrier,
             (StmtKind::Assert { cond: x, .. }, StmtKind::Assert { cond: y, .. })
             | (StmtKind::Evaluate(x), StmtKind::Evaluate(y)) => Pair::Effect(self.values(x, &self.renames.apply(y))),
             _ => Pair::Unknown,

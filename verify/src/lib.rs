@@ -31,7 +31,7 @@
 //! divisions that kernels write in C, `race` of iterations that run at once, `pass` of a program before and after a pass
 //! (walked by `lockstep` along a [`correspondence`](mod@correspondence) that `finder` guessed, its claims checked by `claims`
 //! and `fills`), `lowering` of a program and a definition,
-//! `definition` of a definition, `plan` of memory plans. [`judge`] has the entry points.
+//! `phases` of programs with barriers, `definition` of a definition, `plan` of memory plans. [`judge`] has the entry points.
 
 pub mod access;
 mod blocks;
@@ -64,6 +64,7 @@ pub mod method;
 pub mod obligation;
 mod pass;
 pub mod path;
+mod phases;
 mod plan;
 pub mod premise;
 pub mod question;

@@ -134,6 +134,11 @@ impl<'a> Lockstep<'a> {
 
     /// A statement of the program before that the program after does not have: nothing in it is ever reached.
     fn missing(&mut self, old: &Stmt) {
+        old.walk(&mut |part| {
+            if matches!(part.kind, StmtKind::Barrier) {
+                self.stuck("a barrier was dropped");
+            }
+        });
         for site in sites_in(old, &self.path) {
             if matches!(site.stmt.kind, StmtKind::Store { .. } | StmtKind::Assert { .. } | StmtKind::Evaluate(_)) {
                 (self.side, self.span) = (Side::Before, site.stmt.span);
@@ -231,6 +236,8 @@ impl<'a> Lockstep<'a> {
                 self.path.steps.push(Step::Let(x.clone(), old.clone()));
                 self.stmts(&[a], &[b], body);
             }
+            // Both wait at the same place of programs that access the same elements everywhere.
+            (Pair::Barrier, StmtKind::Barrier, StmtKind::Barrier) => {}
             (Pair::Effect(value), StmtKind::Assert { cond: x, .. }, StmtKind::Assert { cond: y, .. })
             | (Pair::Effect(value), StmtKind::Evaluate(x), StmtKind::Evaluate(y)) => {
                 self.values(x, &self.renames.apply(y), value);

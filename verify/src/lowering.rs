@@ -6,6 +6,7 @@
 //! that concurrent iterations do not combine into one element (*race*).
 
 use rayon::prelude::*;
+use tilewright_ir::phases::has_groups;
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
@@ -56,6 +57,10 @@ impl Judge {
         evidence: &LoweringEvidence,
         assumed: &[Expr],
     ) -> Vec<Report> {
+        if has_groups(&func.body) {
+            let reason = "the program has barriers or memory that threads share, which no definition lowers to";
+            return vec![Self::report(Obligation::Simulation, "barriers", || unsupported(reason))];
+        }
         let stores = match written(func, evidence) {
             Ok(stores) => stores,
             Err(reason) => {

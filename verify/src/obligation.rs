@@ -3,7 +3,7 @@
 //! | about | obligations |
 //! |---|---|
 //! | maps, layouts | bounds, injective, tight, inverse, padding, overflow, specification; tiling and bitcast of layouts |
-//! | programs | bounds, overflow, lanes, race, defined, texture; region, iteration and order of blocks |
+//! | programs | bounds, overflow, lanes, race, barrier, defined, texture; region, iteration and order of blocks |
 //! | passes, lowering | simulation, iteration, order, alive, flatten, padding, race; those of maps and layouts for their claims |
 //! | kernels | dividend |
 //! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access |
@@ -46,6 +46,8 @@ pub enum Obligation {
     Lanes,
     /// Iterations that run at once never touch the same element unless all of them read it.
     Race,
+    /// Every thread of a group gets to each barrier, equally often.
+    Barrier,
     /// Each access of a block is one of those that it states.
     Region,
     /// No value is read that was never written.
@@ -68,7 +70,7 @@ pub enum Obligation {
 
 impl Obligation {
     /// All obligations, in the order of their declaration.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Bounds,
         Self::Injective,
         Self::Tight,
@@ -84,6 +86,7 @@ impl Obligation {
         Self::Texture,
         Self::Lanes,
         Self::Race,
+        Self::Barrier,
         Self::Region,
         Self::Defined,
         Self::Specification,
@@ -113,6 +116,7 @@ impl Obligation {
             Self::Texture => "texture",
             Self::Lanes => "lanes",
             Self::Race => "race",
+            Self::Barrier => "barrier",
             Self::Region => "region",
             Self::Defined => "defined",
             Self::Specification => "specification",

@@ -32,7 +32,7 @@ use crate::term::{Prop, Term};
 use crate::texture;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
-use crate::{same, sample};
+use crate::{phases, same, sample};
 
 /// Concrete iterations tried before Z3 is asked.
 const TRIED: usize = 120;
@@ -44,7 +44,6 @@ impl Judge {
     /// The program before is first held against itself; if that is not proved, nothing else is believed, unless the program
     /// after is the same up to names.
     pub fn check_pass(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
-        // The other ways to compare two programs do not walk along a correspondence.
         let is_walked = matches!(evidence.comparison, Comparison::Statements);
         let along = if is_walked { correspondence(before, after, evidence) } else { Correspondence::default() };
         let compared = self.check_pass_along(before, after, evidence, &along);
@@ -73,7 +72,8 @@ impl Judge {
         if let Some(reason) = claims::wrong(before, after, evidence) {
             return vec![Self::report(Obligation::Simulation, "claims of the pass", || unsupported(reason))];
         }
-        if let Some(report) = self.against_itself(before) {
+        let in_the_way = phases::across_barriers(before, after, evidence);
+        if let Some(report) = in_the_way.or_else(|| self.against_itself(before)) {
             return vec![report];
         }
         let unfilled = match fills::without(after, evidence) {
@@ -123,6 +123,7 @@ impl Judge {
             Comparison::Values(claim) => self.check_flow((before, &unfilled), evidence, claim, &base),
             Comparison::Definitions(claim) => self.check_lifting((before, &unfilled), evidence, claim, &base),
             Comparison::Results => self.check_execution((before, after), evidence, &base),
+            Comparison::Phases(claim) => self.check_phased((before, after), evidence, claim),
             Comparison::Scalarized(claim) => self.check_scalarized((before, after), evidence, claim),
         });
         let own = self.check_program_on(Side::After, after);

@@ -518,6 +518,11 @@ pub(crate) fn each_statement<'a>(func: &'a PrimFunc, visit: &mut impl FnMut(&'a 
     collect(&func.body, &mut Path::of(func), visit);
 }
 
+/// [`each_statement`] of one statement at the end of a path.
+pub(crate) fn each_statement_in<'a>(stmt: &'a Stmt, path: &Path, visit: &mut impl FnMut(&'a Stmt, &Path)) {
+    collect(stmt, &mut path.clone(), visit);
+}
+
 /// Calls `visit` for each statement in a statement. The path is restored on return.
 fn collect<'a>(stmt: &'a Stmt, path: &mut Path, visit: &mut impl FnMut(&'a Stmt, &Path)) {
     visit(stmt, path);
@@ -552,7 +557,7 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, visit: &mut impl FnMut(&'a Stmt,
         StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {
             collect(body, path, visit);
         }
-        StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => {}
+        StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => {}
     }
     path.leave(depth);
 }

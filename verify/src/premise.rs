@@ -85,6 +85,9 @@ impl Premise {
         if let Comparison::Scalarized(claim) = &evidence.comparison {
             return Self::of_pass(&claim.evidence);
         }
+        if let Comparison::Phases(claim) = &evidence.comparison {
+            return Self::of_pass(&claim.evidence);
+        }
         let by_host = evidence.fills.iter().filter(|fill| fill.by_host);
         let by_host =
             by_host.map(|fill| Self::HostPadding { buffer: fill.buffer.name.clone(), value: fill.value.to_string() });

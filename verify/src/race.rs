@@ -11,23 +11,30 @@
 //!         B[T.if_then_else(j >= 1, i, 0)] = A[i]
 //! ```
 //!
+//! A barrier separates the accesses of the threads of a group. There, the statement is about the phases that meet without a barrier
+//! between them (`intervals`), and each group has the obligation *barrier*: all of its threads get to each barrier, equally often,
+//! because no condition and no extent around a barrier depends on a thread or on memory.
+//!
 //! Memory that is allocated inside the loop belongs to one iteration. Elements of one buffer without strides are the same if
 //! their indices are; those of views that share memory are compared by their position in it.
 
+mod intervals;
 mod points;
 
 use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
-use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Stmt, StmtKind, Var, sabotage};
+use tilewright_ir::phases::{group_loop, group_of};
+use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Stmt, StmtKind, ThreadTag, Var, sabotage};
 
+use self::intervals::meetings;
 use crate::access::{Access, accesses, describe};
-use crate::door::All;
-use crate::judge::{Decision, Judge, Report, Side, method_of};
+use crate::door::{All, inspected};
+use crate::judge::{Decision, Judge, Report, Side, method_of, unsupported};
 use crate::lanes::{one_to_one, renamed};
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::path::{Path, Step, sites_in};
+use crate::path::{Path, Step, each_statement_in, sites_in};
 use crate::reason::Reason;
 use crate::record;
 use crate::steps::Steps;
@@ -51,7 +58,13 @@ impl Judge {
             let report = Self::report(Obligation::Race, subject, || decide_nest(self, path, nest));
             report.placed(Side::Before, nest.span)
         };
-        self.in_parallel(|| nests.par_iter().map(check).collect())
+        let mut reports: Vec<Report> = self.in_parallel(|| nests.par_iter().map(check).collect());
+        for (_, nest) in nests.iter().flat_map(|(path, nest)| groups_in(nest, path)) {
+            let subject = format!("threads of `{}` at barriers", describe(nest));
+            let report = Self::report(Obligation::Barrier, subject, || decide_barriers(nest));
+            reports.push(report.placed(Side::Before, nest.span));
+        }
+        reports
     }
 }
 
@@ -93,7 +106,7 @@ fn outermost<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<(Path, &'a Stm
         StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {
             outermost(body, path, found);
         }
-        StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => {}
+        StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => {}
     }
     path.steps.truncate(depth);
 }
@@ -146,33 +159,110 @@ struct Pair<'a> {
     is_unstable: bool,
 }
 
-/// Decides all pairs of a nest.
-fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
-    let touches = touches(nest, path);
-    let private = private_memory(nest);
-    let mut methods: Vec<Method> = Vec::new();
-    let mut all = All::default();
-    for pair in pairs(&touches, &private) {
-        match pair.decide(judge) {
-            (Verdict::Proved(grounds), method) => {
-                all.add(grounds);
-                if !methods.contains(&method) {
-                    methods.push(method);
-                }
-            }
-            open => return open,
-        }
+/// Whether all threads of a group get to each barrier equally often.
+fn decide_barriers(group: &Stmt) -> Decision {
+    match group_of(group) {
+        Ok(_) => (inspected(), Method::Inspection("no thread and no memory decides who gets to a barrier")),
+        Err(fault) => unsupported(fault.message),
     }
-    let method = match methods.len() {
-        0 => Method::Inspection("no element that is written is shared"),
-        1 => methods.remove(0),
-        _ => Method::Each(methods),
-    };
-    (all.proved(), method)
 }
 
-/// What has to be shown apart, each pair once.
-fn pairs<'a>(touches: &'a [Touch], private: &HashMap<Var, HashSet<Var>>) -> Vec<Pair<'a>> {
+/// The groups of threads with barriers or shared memory in a statement, each with the path to it.
+fn groups_in<'a>(stmt: &'a Stmt, path: &Path) -> Vec<(Path, &'a Stmt)> {
+    let mut found: Vec<(Path, &Stmt)> = Vec::new();
+    each_statement_in(stmt, path, &mut |part, path| {
+        let Some(inner) = group_loop(part) else { return };
+        // A loop over threads inside of a group belongs to the group.
+        if !found.iter().any(|(_, group)| thread_loops(group).contains(&inner.var)) {
+            found.push((path.clone(), part));
+        }
+    });
+    found
+}
+
+/// Decides all pairs of a nest.
+fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
+    let mut done = Done::default();
+    let groups = groups_in(nest, path);
+    let all = touches(nest, path);
+    let mut private = private_memory(nest);
+    // The threads of groups meet from barrier to barrier, all other iterations at any time.
+    for (_, group) in &groups {
+        thread_loops(group).iter().for_each(|var| drop(private.remove(var)));
+    }
+    if let Some(open) = done.decide(judge, &pairs(&all, &private, 0), true) {
+        return open;
+    }
+    for (path, group) in &groups {
+        let meetings = match meetings(group) {
+            Ok(meetings) => meetings,
+            Err(fault) => return unsupported(fault.message),
+        };
+        for meeting in meetings {
+            let all = touches(&meeting.both, path);
+            let n_first = meeting.first.as_ref().map_or(0, |first| touches(first, path).len());
+            let pairs = pairs(&all, &private_memory(&meeting.both), n_first);
+            if let Some(open) = done.decide(judge, &pairs, meeting.is_exact) {
+                return open;
+            }
+        }
+    }
+    done.decision()
+}
+
+/// The variables of the loops over threads in a group.
+fn thread_loops(group: &Stmt) -> Vec<Var> {
+    let mut found = Vec::new();
+    group.walk(&mut |part| {
+        if let StmtKind::For(inner) = &part.kind
+            && matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Thread(_)))
+        {
+            found.push(inner.var.clone());
+        }
+    });
+    found
+}
+
+/// What is decided so far of a nest.
+#[derive(Default)]
+struct Done {
+    methods: Vec<Method>,
+    all: All,
+}
+
+impl Done {
+    /// Decides pairs, up to one that is not proved. Without `is_exact`, a race is no refutation.
+    fn decide(&mut self, judge: &Judge, pairs: &[Pair<'_>], is_exact: bool) -> Option<Decision> {
+        for pair in pairs {
+            match pair.decide(judge) {
+                (Verdict::Proved(grounds), method) => {
+                    self.all.add(grounds);
+                    if !self.methods.contains(&method) {
+                        self.methods.push(method);
+                    }
+                }
+                (Verdict::Refuted(_), _) if !is_exact => {
+                    let text = format!("{}, if no barrier separates them", pair.open_question());
+                    return Some((Verdict::Unknown(Reason::undecided(text)), Method::Nothing));
+                }
+                open => return Some(open),
+            }
+        }
+        None
+    }
+
+    fn decision(mut self) -> Decision {
+        let method = match self.methods.len() {
+            0 => Method::Inspection("no element that is written is shared"),
+            1 => self.methods.remove(0),
+            _ => Method::Each(self.methods),
+        };
+        (self.all.proved(), method)
+    }
+}
+
+/// What has to be shown apart, each pair once: of the first `n_first` accesses with the others, or of all with all if it is 0.
+fn pairs<'a>(touches: &'a [Touch], private: &HashMap<Var, HashSet<Var>>, n_first: usize) -> Vec<Pair<'a>> {
     let written: Vec<&Buffer> = touches.iter().filter(|touch| touch.writes).map(|touch| &touch.access.buffer).collect();
     let reads_written = |access: &Access| {
         let mut found = false;
@@ -186,8 +276,8 @@ fn pairs<'a>(touches: &'a [Touch], private: &HashMap<Var, HashSet<Var>>) -> Vec<
         found
     };
     let mut found: Vec<Pair<'a>> = Vec::new();
-    for (place, touch) in touches.iter().enumerate() {
-        for other in &touches[..=place] {
+    for (place, touch) in touches.iter().enumerate().skip(n_first) {
+        for other in &touches[..if n_first == 0 { place + 1 } else { n_first }] {
             let (one, two) = (&other.access, &touch.access);
             if !(touch.writes || other.writes) || !one.buffer.aliases(&two.buffer) {
                 continue;

@@ -81,6 +81,7 @@ fn pairs(pair: &Pair) -> Vec<Pair> {
         Pair::Unfolded(Side::Before, Box::new(pair.clone())),
         Pair::Unfolded(Side::After, Box::new(pair.clone())),
         Pair::Unknown,
+        Pair::Barrier,
     ];
     match pair {
         Pair::Loop { min, extent, body } => {
@@ -141,7 +142,7 @@ fn pairs(pair: &Pair) -> Vec<Pair> {
             found.extend(values(value).into_iter().map(|value| Pair::Let { value, body: body.clone() }));
         }
         Pair::Effect(value) => found.extend(values(value).into_iter().map(Pair::Effect)),
-        Pair::Unknown => {}
+        Pair::Unknown | Pair::Barrier => {}
     }
     found
 }

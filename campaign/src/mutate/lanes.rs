@@ -68,6 +68,7 @@ impl LoopVectorizer<'_> {
             | StmtKind::Let { .. }
             | StmtKind::Seq(_)
             | StmtKind::Evaluate(_)
+            | StmtKind::Barrier
             | StmtKind::Attr { .. }
             | StmtKind::Assert { .. } => None,
         }

@@ -311,6 +311,7 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
         | StmtKind::DeclBuffer { .. }
         | StmtKind::Let { .. }
         | StmtKind::Evaluate(_)
+        | StmtKind::Barrier
         | StmtKind::Attr { .. }
         | StmtKind::Assert { .. } => stmt.clone(),
     }

@@ -110,6 +110,7 @@ fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> O
         | Obligation::Texture
         | Obligation::Lanes
         | Obligation::Race
+        | Obligation::Barrier
         | Obligation::Defined
         | Obligation::Specification
         | Obligation::Bitcast

@@ -268,6 +268,7 @@ impl Facts {
             | Obligation::Texture
             | Obligation::Lanes
             | Obligation::Race
+            | Obligation::Barrier
             | Obligation::Defined
             | Obligation::Specification
             | Obligation::Bitcast
@@ -494,6 +495,7 @@ impl RelayoutFacts {
             | Obligation::Texture
             | Obligation::Lanes
             | Obligation::Race
+            | Obligation::Barrier
             | Obligation::Defined
             | Obligation::Bitcast
             | Obligation::Dividend

@@ -200,6 +200,7 @@ impl Facts {
             | Obligation::Texture
             | Obligation::Lanes
             | Obligation::Race
+            | Obligation::Barrier
             | Obligation::Defined
             | Obligation::Specification
             | Obligation::Bitcast

@@ -176,6 +176,7 @@ fn truth(texts: &PairTexts, observed: &Observed) -> Result<Truth, Outcome> {
 fn obligation(kind: TrapKind, is_resized: bool) -> Option<Obligation> {
     match kind {
         TrapKind::Race => Some(Obligation::Race),
+        TrapKind::Barrier => Some(Obligation::Barrier),
         TrapKind::OutOfBounds => (!is_resized).then_some(Obligation::Bounds),
         TrapKind::Undefined => Some(Obligation::Defined),
         TrapKind::DivisionByZero

@@ -231,7 +231,7 @@ fn only_blocks(stmt: &Stmt) -> bool {
             only_blocks(body)
         }
         StmtKind::Let { .. } | StmtKind::If { .. } => false,
-        StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => false,
+        StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => false,
     }
 }
 
@@ -361,7 +361,7 @@ fn inserted(stmt: &Stmt, name: &str, around: &(Vec<Stmt>, Vec<Stmt>)) -> Stmt {
         StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Attr { .. } | StmtKind::Store { .. } => {
             return Stmt::seq([around.0.clone(), vec![stmt.clone()], around.1.clone()].concat());
         }
-        StmtKind::Evaluate(_) | StmtKind::Assert { .. } => return stmt.clone(),
+        StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => return stmt.clone(),
     };
     Stmt { kind, span: stmt.span }
 }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Interval, Stmt, StmtKind, Var, gcd};
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Interval, Scope, Stmt, StmtKind, Var, gcd};
 
 use super::range::{Mode, Ranges, constant};
 
@@ -47,6 +47,8 @@ pub(crate) fn separates_in(vars: &[Var], nest: &Stmt, ranges: &Ranges, counts: i
     // The walk meets a loop before the loops inside it, so an extent is ranged after the variables that it uses.
     nest.walk(&mut |stmt| match &stmt.kind {
         StmtKind::For(inner) => ranges.insert_loop(&inner.var, &inner.min, &inner.extent),
+        // The work-items of a group share it.
+        StmtKind::Allocate { buffer, .. } if buffer.scope == Scope::Shared => {}
         StmtKind::Allocate { buffer, .. } => private.push(buffer.data.clone()),
         StmtKind::Store { .. }
         | StmtKind::DeclBuffer { .. }
@@ -55,6 +57,7 @@ pub(crate) fn separates_in(vars: &[Var], nest: &Stmt, ranges: &Ranges, counts: i
         | StmtKind::Let { .. }
         | StmtKind::Seq(_)
         | StmtKind::Evaluate(_)
+        | StmtKind::Barrier
         | StmtKind::Assert { .. } => {}
     });
     let mut allocations: BTreeMap<&Var, Vec<ElementAccess<'_>>> = BTreeMap::new();
@@ -91,6 +94,7 @@ pub(crate) fn leading_loops(nest: &Stmt) -> Vec<&For> {
             | StmtKind::Let { .. }
             | StmtKind::Seq(_)
             | StmtKind::Evaluate(_)
+            | StmtKind::Barrier
             | StmtKind::Assert { .. } => return loops,
         }
     }

@@ -131,7 +131,7 @@ impl<'a> SourceBuilder<'a> {
                 self.lets.pop();
             }
             StmtKind::Assert { cond, message } => self.root_assert(cond, message),
-            StmtKind::Evaluate(_) => {}
+            StmtKind::Evaluate(_) | StmtKind::Barrier => {}
             StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } => {
                 // Collected, not returned: the caller reports the errors of all nests at once.
                 if let Err(error) = self.nest(stmt) {
@@ -193,7 +193,14 @@ impl<'a> SourceBuilder<'a> {
         let (params, args, begins) = self.signature(writer);
         let mut source = String::new();
         let head = self.target.words.kernel;
-        let _ = writeln!(source, "{head} {name}({}) {{\n{begins}{}}}", params.join(", "), writer.text);
+        let (arrays, text) = (&writer.local_arrays, &writer.text);
+        let _ = writeln!(source, "{head} {name}({}) {{\n{arrays}{begins}{text}}}", params.join(", "));
+        let (bytes, least) = (writer.local_bytes, self.target.limits.local_bytes);
+        if bytes > least {
+            let api = self.target.api;
+            let note = format!("a kernel takes {bytes} bytes of local memory; {api} promises {least} of every device");
+            writer.notes.insert(note);
+        }
         self.sources.push(source);
         let [global, local] = [Some(global), local].map(|sizes| sizes.map(|sizes| sizes.map(Size)));
         let global = global.unwrap_or_else(|| [1, 1, 1].map(|one| Size(Expr::int(one))));

@@ -1,7 +1,7 @@
 //! Launch geometry: which loops become axes of a launch, and what has to wait for what.
 //!
-//! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. The IR has no
-//! barrier: its statements run in order. If work-items of one group have to wait for each other between statements, a
+//! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. Outside of the loops over
+//! threads, statements run in order. If work-items of one group have to wait for each other between statements, a
 //! barrier is written. Groups cannot wait for each other, so a program that needs this is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -199,7 +199,24 @@ impl Writer {
             return Err(self.error(Refusal::Order, message).with_help(help));
         }
         if !sabotage::on("kernel-forgets-barrier") {
-            self.line(self.target.words.barrier);
+            let words = &self.target.words;
+            self.line(if self.local_arrays.is_empty() { words.barrier } else { words.full_barrier });
+        }
+        Ok(())
+    }
+
+    /// Writes a barrier of the program.
+    ///
+    /// # Errors
+    /// The work-items of a group may disagree on whether they get here.
+    pub(crate) fn barrier(&mut self) -> Result<(), Diagnostic> {
+        if self.divergent {
+            let message = "not every work-item of the group gets to this barrier";
+            let help = "move the barrier out of conditions and loops that depend on threadIdx or on memory";
+            return Err(self.error(Refusal::Order, message).with_help(help));
+        }
+        if !sabotage::on("kernel-drops-barrier") {
+            self.line(self.target.words.full_barrier);
         }
         Ok(())
     }

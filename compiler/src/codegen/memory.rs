@@ -4,7 +4,7 @@
 //! |---|---|
 //! | parameter or allocation at the root | pointer to global memory, one for each allocation: aliases share it |
 //! | the same, with a texel buffer as alias | image of four channels |
-//! | allocation inside of a nest | array of the work-item ([`super::stmt`]) |
+//! | allocation inside of a nest | array of the work-item or of its group ([`super::arrays`]) |
 
 use tilewright_ir::{
     Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType, Scope, SharedExpr, StmtKind, checked_size,

@@ -26,6 +26,7 @@
 //! | module | |
 //! |---|---|
 //! | `kernel`, `launch`, `independent` | nests to kernels, loops to launch axes, barriers |
+//! | `arrays` | memory of a work-item and of a work-group |
 //! | `stmt`, `expr`, `image`, `writer` | statements, expressions, textures, memory |
 //! | `range` | which sums can wrap |
 //! | `divisions` | which divisions are proved to be those of C |
@@ -33,6 +34,7 @@
 //! | `memory`, `metadata`, `plan` | what a host has to allocate and to pass, and the launches for given arguments |
 //! | `target`, `opencl` | what a target is, and the first one |
 
+mod arrays;
 mod checked;
 mod code;
 mod divisions;
@@ -105,7 +107,7 @@ pub fn generate(func: Validated<'_>) -> Result<Generated, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// Programs that OpenCL cannot run: axes that are not flattened (`opencl-unflattened`), vectors of other than 2, 3, 4, 8
-/// or 16 lanes (`opencl-lanes`), shared memory (`opencl-shared`), private arrays of unknown or large size
+/// or 16 lanes (`opencl-lanes`), shared memory without groups (`opencl-shared`), arrays of unknown or large size
 /// (`opencl-private-size`), launch extents that depend on loops (`opencl-launch-extent`), an order between work-groups
 /// (`opencl-order`), textures that are not lowered (`opencl-texture`), a texture that one kernel reads and writes
 /// (`opencl-image-access`), stores to single channels (`opencl-channel-store`), lanes that choose between vectors in

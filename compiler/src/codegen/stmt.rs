@@ -10,12 +10,13 @@
 //! Every store has the statement of the program as a comment, which is what a person compares it with.
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, ScalarType, Scope, Stmt, StmtKind, checked_size};
+use tilewright_ir::phases::is_of_group;
+use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, Stmt, StmtKind};
 
 use super::expr::lane_of;
 use super::range::{Mode, constant};
-use super::target::{Refusal, Space};
-use super::writer::{Allocation, Writer, offset};
+use super::target::Refusal;
+use super::writer::{Writer, offset};
 
 impl Writer {
     /// Writes a statement.
@@ -31,7 +32,7 @@ impl Writer {
             // A store outside some of the bound loops runs once in the program, not once per work-item.
             StmtKind::Store { buffer, indices, value } => self.single(|writer| writer.store(buffer, indices, value))?,
             StmtKind::Allocate { buffer, body } => {
-                self.private_array(buffer)?;
+                self.array(buffer)?;
                 self.stmt(body)?;
             }
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.stmt(body)?,
@@ -43,11 +44,15 @@ impl Writer {
                     let range = self.ranges.range_of(value, Mode::Value);
                     self.ranges.insert(var, range);
                 }
+                if self.may_diverge(value) {
+                    self.launch.thread_vars.insert(var.clone());
+                }
                 let name = self.declare(var);
                 self.line(&format!("const {} {name} = {};", self.dialect().value_name(var.dtype()), code.text));
                 self.stmt(body)?;
             }
             StmtKind::Seq(stmts) => self.sequence(stmts)?,
+            StmtKind::Barrier => self.barrier()?,
             StmtKind::Evaluate(expr) => self.comment(&format!("evaluated for nothing: {expr}")),
             StmtKind::Assert { cond, .. } => {
                 self.comment(&format!("assumes {cond}"));
@@ -127,7 +132,8 @@ impl Writer {
         self.divergent |= self.may_diverge(&last);
         let name = self.declare(&inner.var);
         // A loop of unknown extent cannot be unrolled, and PoCL 3.1 crashes on the request next to a barrier.
-        if matches!(inner.kind, ForKind::Unrolled | ForKind::Vectorized) && constant(&inner.extent).is_some() {
+        let is_unrolled = matches!(inner.kind, ForKind::Unrolled | ForKind::Vectorized);
+        if is_unrolled && constant(&inner.extent).is_some() && !is_of_group(&inner.body) {
             self.line(self.target.words.unroll);
         }
         let ty = self.dialect().value_name(inner.var.dtype());
@@ -200,55 +206,6 @@ impl Writer {
             self.line(&statement);
         }
         self.close();
-        Ok(())
-    }
-
-    /// Memory allocated inside a kernel: an array of the work-item's own.
-    ///
-    /// Every launch axis must be bound around it: otherwise one allocation of the program would be used by several
-    /// work-items.
-    fn private_array(&mut self, buffer: &Buffer) -> Result<(), Diagnostic> {
-        if buffer.scope == Scope::Shared {
-            let message =
-                format!("`{buffer}` is shared by the work-items of a group, which this back end does not support");
-            let help = "allocate it around the launch, where it is held in global memory, or in scope `local`";
-            return Err(self.error(Refusal::Shared, message).with_help(help));
-        }
-        if buffer.scope.is_texture() {
-            let message = format!("texture `{buffer}` is allocated inside a kernel, which has no images of its own");
-            return Err(self.error(Refusal::Texture, message).with_help("allocate it around the loops"));
-        }
-        if !self.launch.all_bound(&self.bound) {
-            let message = format!("`{buffer}` is allocated between the loops of a launch: work-items would share it");
-            let help = "allocate it around all bound loops, or inside of them";
-            return Err(self.error(Refusal::Shared, message).with_help(help));
-        }
-        let extents: Option<Vec<i128>> = buffer.shape.iter().map(constant).collect();
-        let Some(extents) = extents else {
-            let message = format!("`{buffer}` is allocated inside a kernel with a size that is no constant");
-            return Err(self.error(Refusal::PrivateSize, message).with_help("allocate it around the loops"));
-        };
-        let bytes = checked_size(&extents).ok().and_then(|size| size.checked_mul(buffer.dtype.bytes()));
-        let most = self.target.limits.private_bytes;
-        let Some(bytes) = bytes.filter(|&bytes| bytes <= most) else {
-            let message = format!("`{buffer}` is larger than the {most} bytes that a work-item may allocate");
-            return Err(self.error(Refusal::PrivateSize, message).with_help("allocate it around the loops"));
-        };
-        // Arrays of `half` need an extension; their bits do not.
-        let scalar = if buffer.dtype.scalar == ScalarType::Float16 { ScalarType::UInt16 } else { buffer.dtype.scalar };
-        let name = self.namer.fresh(&buffer.name);
-        let count = (bytes / scalar.bytes()).max(1);
-        self.line(&format!("{} {name}[{count}];", self.dialect().storage_name(scalar)));
-        let allocation = Allocation {
-            name,
-            space: Space::Private,
-            scalar,
-            small: true,
-            texels: None,
-            origin: String::new(),
-            pool: String::new(),
-        };
-        self.allocations.insert(buffer.data.clone(), allocation);
         Ok(())
     }
 }

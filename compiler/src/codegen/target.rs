@@ -58,6 +58,8 @@ pub struct Target {
 pub struct Limits {
     /// The largest private array of a work-item, in bytes.
     pub private_bytes: u64,
+    /// The memory that the work-items of a group share, in bytes.
+    pub local_bytes: u64,
     /// Images that a kernel may read.
     pub read_images: usize,
     /// Images that a kernel may write.
@@ -73,6 +75,10 @@ pub(crate) struct Words {
     pub(crate) global: &'static str,
     /// Qualifier of a pointer to memory of a work-item.
     pub(crate) private: &'static str,
+    /// Qualifier of a pointer to memory of a work-group.
+    pub(crate) local: &'static str,
+    /// Qualifier of an array in memory of a work-group.
+    pub(crate) local_array: &'static str,
     /// Qualifier of a pointer that no other pointer aliases.
     pub(crate) restrict: &'static str,
     /// The group of a work-item along each axis.
@@ -82,8 +88,10 @@ pub(crate) struct Words {
     /// The number of a work-item in the launch along each axis.
     pub(crate) global_id: [&'static str; 3],
     /// The statement at which the work-items of a group wait for each other. After it, each sees what the others wrote
-    /// before it.
+    /// to global memory before it.
     pub(crate) barrier: &'static str,
+    /// The same, for memory of the group as well.
+    pub(crate) full_barrier: &'static str,
     /// The line that asks for the loop below it to be unrolled.
     pub(crate) unroll: &'static str,
 }
@@ -141,6 +149,8 @@ pub(crate) enum Space {
     Global,
     /// Memory of a work-item.
     Private,
+    /// Memory of a work-group.
+    Local,
     /// An image: no pointer reaches it.
     Image,
 }
@@ -151,6 +161,7 @@ impl Words {
         match space {
             Space::Global => self.global,
             Space::Private => self.private,
+            Space::Local => self.local,
             Space::Image => "",
         }
     }

@@ -85,6 +85,10 @@ pub(crate) struct Writer {
     pub(crate) bound: BTreeSet<ThreadTag>,
     /// Whether work-items of one group may disagree on whether they reach the current statement.
     pub(crate) divergent: bool,
+    /// The lines that declare arrays in memory of the work-group, which C wants at the beginning of a kernel.
+    pub(crate) local_arrays: String,
+    /// Their bytes.
+    pub(crate) local_bytes: u64,
     /// Place of the current statement.
     pub(crate) span: Option<Span>,
     /// The body of the kernel so far.
@@ -117,6 +121,8 @@ impl Writer {
             launch: super::launch::Launching::default(),
             bound: BTreeSet::new(),
             divergent: false,
+            local_arrays: String::new(),
+            local_bytes: 0,
             span: None,
             text: String::new(),
             // The text is the body of a kernel function, which is indented once.

@@ -171,6 +171,7 @@ fn collect(stmt: &Stmt, found: &mut Vec<Expr>) {
         | StmtKind::If { .. }
         | StmtKind::Let { .. }
         | StmtKind::Store { .. }
+        | StmtKind::Barrier
         | StmtKind::Evaluate(_) => {}
     }
 }

@@ -142,7 +142,11 @@ impl MisplacedTextures {
             StmtKind::DeclBuffer { buffer, .. } => self.view(buffer, span),
             StmtKind::For(inner) if matches!(inner.kind, ForKind::ThreadBinding(_)) => here = Some(inner.var.name()),
             StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } | StmtKind::Let { .. } => {}
-            StmtKind::Seq(_) | StmtKind::Evaluate(_) | StmtKind::Assert { .. } | StmtKind::Attr { .. } => {}
+            StmtKind::Seq(_)
+            | StmtKind::Evaluate(_)
+            | StmtKind::Barrier
+            | StmtKind::Assert { .. }
+            | StmtKind::Attr { .. } => {}
         }
         for child in stmt.children() {
             self.stmt(child, thread.or(here), span);

@@ -134,7 +134,7 @@ impl Rewrite for Remap<'_> {
             StmtKind::Store { .. } | StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } => {
                 None
             }
-            StmtKind::Let { .. } | StmtKind::Seq(_) | StmtKind::Evaluate(_) => None,
+            StmtKind::Let { .. } | StmtKind::Seq(_) | StmtKind::Evaluate(_) | StmtKind::Barrier => None,
             StmtKind::Assert { .. } | StmtKind::Attr { .. } => None,
         };
         let mut rewritten = self.stmt_children(stmt)?;

@@ -123,7 +123,7 @@ impl Touched {
             }
             StmtKind::Store { .. } | StmtKind::For(_) | StmtKind::Let { .. } | StmtKind::Seq(_) => {}
             StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } => {}
-            StmtKind::Evaluate(_) | StmtKind::Attr { .. } | StmtKind::Assert { .. } => {}
+            StmtKind::Evaluate(_) | StmtKind::Attr { .. } | StmtKind::Barrier | StmtKind::Assert { .. } => {}
         }
         stmt.children().for_each(|child| self.look(child, depends));
     }

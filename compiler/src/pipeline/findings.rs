@@ -35,6 +35,7 @@ impl Way {
             Comparison::Definitions(_) => Self::Definitions,
             Comparison::Results => Self::Results,
             Comparison::Scalarized(claim) => Self::of(&claim.evidence.comparison),
+            Comparison::Phases(claim) => Self::of(&claim.evidence.comparison),
         }
     }
 
@@ -78,6 +79,9 @@ pub struct LoopMap {
 /// Returns what a comparison claims of the iterations of each store; empty if it claims nothing of iterations.
 pub fn loop_maps(before: &PrimFunc, after: &PrimFunc, comparison: &Comparison) -> Vec<LoopMap> {
     if let Comparison::Scalarized(claim) = comparison {
+        return loop_maps(&claim.before, &claim.after, &claim.evidence.comparison);
+    }
+    if let Comparison::Phases(claim) = comparison {
         return loop_maps(&claim.before, &claim.after, &claim.evidence.comparison);
     }
     let (Comparison::Iterations(Reordering { stores }), Ok(before), Ok(after)) =

@@ -1,6 +1,7 @@
 //! Relates two functions for translation validation: finds which buffers correspond, and how their indices moved, and
 //! states it as evidence that the judge checks.
 
+mod grouped;
 mod symbols;
 mod vectors;
 mod ways;
@@ -133,7 +134,9 @@ pub fn validate_given(
     let (before, after) = (&assume::asserted(before, assumed), assume::asserted(&after, assumed));
     let judge = &judge.taking_over();
     let scalar = vectors::without(before, &after, maps, judge);
-    let pair = Pair { before, after: &after, evidence: &evidence, is_whole, reassociate, scalar: scalar.as_ref() };
+    let grouped = &grouped::without(before, &after, maps, judge);
+    let scalar = scalar.as_ref();
+    let pair = Pair { before, after: &after, evidence: &evidence, is_whole, reassociate, scalar, grouped };
     let Judgement { evidence: found, mut reports, mut tried } = pair.judged(judge);
     let how = if reassociate { Order::Any } else { Order::Same };
     let runs = executed::refute_in(how, Before::Func(before), &after, Some(&evidence), &mut reports);

@@ -46,6 +46,11 @@ impl<'a> Compiler<'_, 'a> {
             StmtKind::Let { var, value, body } => self.let_stmt(var, value, body),
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|stmt| self.stmt(stmt)),
             StmtKind::Evaluate(expr) => self.expr(expr).map(drop),
+            StmtKind::Barrier => {
+                self.flush();
+                self.level().nodes.push(Node::Barrier);
+                Ok(())
+            }
             StmtKind::Attr { body, .. } => self.stmt(body),
             StmtKind::Assert { cond, message } => {
                 let cond = self.expr(cond)?[0];
@@ -212,6 +217,7 @@ impl Costs {
                     costs.independent |= inner.independent || inner.inner_independent;
                 }
                 Node::Allocate { body, .. } => costs.add(&Self::of(body), 1),
+                Node::Barrier => {}
                 Node::Declare { .. } => costs.weight = costs.weight.saturating_add(ASSUMED_EXTENT),
             }
         }

@@ -19,6 +19,7 @@ use super::{Interpreter, Value};
 use crate::config::{RunError as Stop, TrapKind};
 
 /// The shape, strides and offset of a buffer with the values that its variables have now.
+#[derive(PartialEq)]
 pub(super) struct Layout {
     extents: Vec<i128>,
     /// Distance in elements between neighbours along each axis.

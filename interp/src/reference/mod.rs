@@ -6,6 +6,7 @@
 //!
 //! - `expr` gives an expression its value: one [`Scalar`] for each lane.
 //! - `stmt` executes statements in program order, the iterations of loops of every kind included.
+//! - `group` executes a loop over threads with barriers: all threads together, from barrier to barrier.
 //! - `memory` is an allocation as bytes, each with a value or without one, and the address of an element in it.
 //!
 //! [`tilewright_ir::scalar`] defines single lanes, [`tilewright_ir::Expr::eval_index`] shapes, strides and offsets.
@@ -18,6 +19,7 @@
 //! ```
 
 mod expr;
+mod group;
 mod memory;
 mod stmt;
 
@@ -45,6 +47,7 @@ pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result
         config,
         vars: bind_arguments(func, args)?.scalars.into_iter().map(|(var, value)| (var, vec![value])).collect(),
         memories: HashMap::new(),
+        resting: HashMap::new(),
         live: 0,
         iterations: 0,
         depth: 0,
@@ -80,6 +83,8 @@ struct Interpreter<'a> {
     vars: HashMap<Var, Value>,
     /// The memory of each data variable: a byte that was never written has no value.
     memories: HashMap<Var, Vec<Option<u8>>>,
+    /// The memory of threads that are not running, each allocation with a number.
+    resting: HashMap<usize, Vec<Option<u8>>>,
     /// Bytes of the arguments and of the allocations that are alive.
     live: u64,
     /// Loop iterations started so far.

@@ -1,5 +1,6 @@
 //! The execution of a statement: program order, and one iteration of a loop of any kind after the other.
 
+use tilewright_ir::phases::group_loop;
 use tilewright_ir::{For, Scalar, Stmt, StmtKind};
 
 use super::Interpreter;
@@ -20,6 +21,7 @@ impl<'a> Interpreter<'a> {
 
     fn execute_kind(&mut self, stmt: &'a Stmt) -> Result<(), Stop> {
         match &stmt.kind {
+            StmtKind::For(_) if group_loop(stmt).is_some() => self.group(stmt),
             StmtKind::For(inner) => self.for_loop(inner),
             StmtKind::Store { buffer, indices, value } => {
                 let indices = self.values(&Vec::from_iter(indices), None)?;
@@ -51,6 +53,8 @@ impl<'a> Interpreter<'a> {
             }
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|stmt| self.execute(stmt)),
             StmtKind::Evaluate(expr) => self.value(expr, None).map(drop),
+            // The only thread of a loop that is no group's has nobody to wait for.
+            StmtKind::Barrier => Ok(()),
             StmtKind::Attr { body, .. } => self.execute(body),
             StmtKind::Assert { cond, message } => {
                 let failed = || format!("assertion failed: {message}");
@@ -59,24 +63,36 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Runs the iterations of a loop. Fuel for all of them is taken before the first one starts.
-    fn for_loop(&mut self, inner: &'a For) -> Result<(), Stop> {
+    /// The first value of a loop variable and the number of iterations, which is at least 1; `None` if there are none.
+    pub(super) fn bounds(&mut self, inner: &For) -> Result<Option<(i128, u64)>, Stop> {
         let mut integer = |expr| self.scalar(expr).map(|value| value.as_int().unwrap_or_default());
         let (min, extent) = (integer(&inner.min)?, integer(&inner.extent)?);
-        let Some(count) = u64::try_from(extent).ok().filter(|count| *count > 0) else { return Ok(()) };
+        let Some(count) = u64::try_from(extent).ok().filter(|count| *count > 0) else { return Ok(None) };
         let (ty, last) = (inner.var.dtype().scalar, min + extent - 1);
         let (low, high) = ty.integer_range().unwrap_or((0, 0));
         if min < low || last > high {
             let message = format!("the loop's values {min} to {last} leave its variable's type {ty}");
             return Err(self.trap(TrapKind::LoopRange, message));
         }
+        Ok(Some((min, count)))
+    }
+
+    /// Takes fuel for iterations before the first of them starts.
+    pub(super) fn start(&mut self, count: u64) -> Result<(), Stop> {
         let started = self.iterations.saturating_add(count);
         if let Some(fuel) = self.config.fuel.filter(|fuel| started > *fuel) {
             let message = format!("the loop would start {count} iterations, more than are left of {fuel}");
             return Err(self.trap(TrapKind::FuelExhausted, message));
         }
         self.iterations = started;
-        for value in min..=last {
+        Ok(())
+    }
+
+    /// Runs the iterations of a loop.
+    fn for_loop(&mut self, inner: &'a For) -> Result<(), Stop> {
+        let Some((min, count)) = self.bounds(inner)? else { return Ok(()) };
+        self.start(count)?;
+        for value in min..min + i128::from(count) {
             self.vars.insert(inner.var.clone(), vec![Scalar::Int(value)]);
             self.loops.push((inner.var.name().to_owned(), value));
             self.execute(&inner.body)?;

@@ -57,6 +57,7 @@ pub(super) const KNOWN: &[&str] = &[
     "func_attr",
     "attr",
     "evaluate",
+    "tvm_storage_sync",
     "texture2d_alloca",
     "texture2d_load",
     "texture2d_store",

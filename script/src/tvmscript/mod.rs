@@ -27,6 +27,7 @@
 //!              | 'with' scope ['as' name] ':' block | name '=' scope    see `scopes`
 //!              | name '=' value | name ':' 'T.' type '=' value          a binding for the rest of the block
 //!              | 'assert' condition [',' text] | 'T.evaluate(' value ')' | 'pass'
+//!              | 'T.tvm_storage_sync("shared")'                        a barrier, see `barriers`
 //!
 //! value      ::= constant | name | name '[' indices ']' | operator applied to values | call    see `expr` and `calls`
 //! ```
@@ -39,6 +40,7 @@
 
 mod args;
 mod attrs;
+mod barriers;
 mod blocks;
 mod buffer;
 mod calls;

@@ -436,8 +436,14 @@ impl<'a> Reader<'a> {
             return self.expr(expr).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value))));
         };
         match self.callee(&call.func) {
+            Some("tvm_storage_sync") => self.barrier(call).map(BlockItem::Stmt),
             Some("evaluate") => {
                 let args = self.bind_args(call, "evaluate", &["value"], 1)?;
+                if let ast::Expr::Call(inner) = args.get(0)?
+                    && self.callee(&inner.func) == Some("tvm_storage_sync")
+                {
+                    return self.barrier(inner).map(BlockItem::Stmt);
+                }
                 self.expr(args.get(0)?).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value))))
             }
             Some("Assert") => {

@@ -327,6 +327,7 @@ impl Resolver {
             StmtKind::Seq(stmts) => {
                 ActionKind::Seq(stmts.iter().map(|stmt| self.stmt(stmt)).collect::<Result<_, _>>()?)
             }
+            StmtKind::Barrier => return Err("threads wait for each other at a barrier".into()),
             StmtKind::Evaluate(expr) => ActionKind::Evaluate(self.value(expr)?),
             StmtKind::Assert { cond, .. } => ActionKind::Assert(self.value(cond)?),
         };

@@ -181,6 +181,7 @@ impl Walk {
             }
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.stmt(body),
             StmtKind::Assert { cond, .. } => self.assertion(cond),
+            StmtKind::Barrier => Err("threads wait for each other at a barrier".into()),
             StmtKind::Evaluate(expr) => Err(format!("`{expr}` is evaluated and discarded")),
         }
     }
@@ -247,7 +248,11 @@ fn is_needed(var: &Var, body: &Stmt) -> bool {
         StmtKind::For(inner) => {
             inner.extent.as_const_int().is_some_and(|extent| extent > 0) && is_needed(var, &inner.body)
         }
-        StmtKind::If { .. } | StmtKind::Allocate { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => false,
+        StmtKind::If { .. }
+        | StmtKind::Allocate { .. }
+        | StmtKind::Evaluate(_)
+        | StmtKind::Barrier
+        | StmtKind::Assert { .. } => false,
     }
 }
 

@@ -29,7 +29,7 @@
 //! - **Conditionals** evaluate only the arm that they choose, so that a guarded load stays inside its buffer: `c ? a : b`
 //!   does so for a condition of one lane, even if the arms are vectors. If each lane has a condition of its own, `select`
 //!   would evaluate both arms, so the result is composed of single lanes, `(float4)(c0 ? a0 : b0, ..)`.
-//! - **Order.** The IR has no barrier. One is written between two statements if work-items of a group may touch each other's
+//! - **Order.** A barrier of the program is one for local and global memory. Another one is written between two statements if work-items of a group may touch each other's
 //!   elements. Groups cannot wait for each other; a program that needs this is refused.
 //! - **Traps.** A division by zero, an index out of bounds or a failed `assert` inside a kernel is not noticed by the
 //!   device. Only a program that ran in the interpreter without a trap should be launched.
@@ -92,6 +92,7 @@ pub static OPENCL: Target = Target {
     limits: Limits {
         // Work-items have little memory of their own; OpenCL names no size.
         private_bytes: 64 * 1024,
+        local_bytes: 32 * 1024,
         // CL_DEVICE_MAX_READ_IMAGE_ARGS and CL_DEVICE_MAX_WRITE_IMAGE_ARGS (OpenCL 1.2, table 4.3).
         read_images: 128,
         written_images: 8,

@@ -7,11 +7,14 @@ pub(super) const LANGUAGE: Words = Words {
     kernel: "kernel void",
     global: "global ",
     private: "private ",
+    local: "local ",
+    local_array: "local ",
     restrict: "restrict",
     group_id: ["get_group_id(0)", "get_group_id(1)", "get_group_id(2)"],
     local_id: ["get_local_id(0)", "get_local_id(1)", "get_local_id(2)"],
     global_id: ["get_global_id(0)", "get_global_id(1)", "get_global_id(2)"],
     barrier: "barrier(CLK_GLOBAL_MEM_FENCE);",
+    full_barrier: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     unroll: "#pragma unroll",
 };
 

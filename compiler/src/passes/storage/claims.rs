@@ -70,7 +70,7 @@ fn lanes_together(func: &PrimFunc) -> Vec<usize> {
         StmtKind::Store { buffer, indices, value } => reads_elsewhere(value, buffer, indices),
         StmtKind::For(_) | StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } => false,
         StmtKind::Let { .. } | StmtKind::Seq(_) | StmtKind::Evaluate(_) => false,
-        StmtKind::Attr { .. } | StmtKind::Assert { .. } => false,
+        StmtKind::Attr { .. } | StmtKind::Barrier | StmtKind::Assert { .. } => false,
     };
     stores.iter().enumerate().filter(is_mixed).map(|(position, _)| position).collect()
 }

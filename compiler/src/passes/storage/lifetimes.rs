@@ -125,7 +125,7 @@ impl<'f> Walk<'f> {
             StmtKind::DeclBuffer { .. } | StmtKind::If { .. } | StmtKind::Seq(_) => {
                 stmt.children().for_each(|child| self.stmt(child));
             }
-            StmtKind::Evaluate(_) | StmtKind::Assert { .. } => {}
+            StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => {}
         }
     }
 

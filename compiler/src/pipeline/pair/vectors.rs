@@ -94,7 +94,7 @@ impl Scalar {
     /// The claim of a way about the functions without vectors.
     pub(super) fn claim(&self, way: Way, reassociate: bool) -> Result<Evidence, String> {
         let Self { before, after, buffered, evidence, is_whole } = self;
-        let pair = Pair { before, after, evidence, is_whole: *is_whole, reassociate, scalar: None };
+        let pair = Pair { before, after, evidence, is_whole: *is_whole, reassociate, scalar: None, grouped: &Ok(None) };
         let evidence = pair.claim(way, false)?;
         let pass = evidence.pass.clone();
         let (before, after, buffered) = (before.clone(), after.clone(), buffered.clone());
@@ -115,7 +115,8 @@ pub fn vector_claim(before: &PrimFunc, after: &PrimFunc, judge: &Judge) -> Optio
 /// The claims about buffers of some evidence.
 pub(super) fn claims(evidence: Evidence) -> Vec<BufferClaim> {
     match evidence.comparison {
-        Comparison::Scalarized(claim) => claim.evidence.buffers,
+        Comparison::Scalarized(claim) => claims(claim.evidence),
+        Comparison::Phases(claim) => claims(claim.evidence),
         _ => evidence.buffers,
     }
 }

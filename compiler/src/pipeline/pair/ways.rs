@@ -8,11 +8,13 @@
 //! results        both run on terms                the shapes are symbolic
 //! ```
 //!
-//! Programs with vectors are compared in the middle three ways without them.
+//! Programs with vectors are compared in the middle three ways without them, and programs with barriers phase by phase in all ways but
+//! the first.
 
 use tilewright_ir::{Buffer, Comparison, Evidence, PrimFunc};
 use tilewright_verify::{Judge, Obligation, Reason, ReasonKind, Report, Side, Verdict};
 
+use super::grouped::Grouped;
 use super::vectors::Scalar;
 use crate::pipeline::findings::{Tried, Way};
 use crate::{flow, lift, reorder};
@@ -30,6 +32,8 @@ pub(super) struct Pair<'a> {
     pub(super) reassociate: bool,
     /// Both without vectors, if there are any.
     pub(super) scalar: Option<&'a Scalar>,
+    /// Both phase by phase, if there are barriers, or why they have no phases.
+    pub(super) grouped: &'a Result<Option<Grouped>, String>,
 }
 
 /// What the judge said of a pair.
@@ -75,6 +79,11 @@ impl Pair<'_> {
     /// is a report.
     pub(super) fn claim(&self, way: Way, has_other: bool) -> Result<Evidence, String> {
         let Self { before, after, evidence, .. } = *self;
+        if way != Way::Lockstep
+            && let Some(grouped) = self.grouped.as_ref().map_err(Clone::clone)?
+        {
+            return grouped.claim(way, self.reassociate, has_other);
+        }
         if let (Way::Loops | Way::Values | Way::Definitions, Some(scalar)) = (way, self.scalar) {
             return scalar.claim(way, self.reassociate);
         }

@@ -80,6 +80,7 @@ impl Printer {
                 let line = format!("T.evaluate({})", self.expr(value));
                 self.line(&line);
             }
+            StmtKind::Barrier => self.line("T.tvm_storage_sync(\"shared\")"),
             StmtKind::Attr { value: AttrValue::Block(block), body, .. } => self.block(block, body, last),
             StmtKind::Attr { node, key, value, body } => {
                 let call = format!("T.attr({}, {}, {})", self.attr(node), quote(key), self.attr(value));
