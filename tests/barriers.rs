@@ -124,7 +124,11 @@ fn a_tree_reduction_is_proved_and_its_broken_twins_are_not() {
     // One more thread than a round has elements for.
     let wide = with(REDUCTION, "if t < T.shift_right(32, k):", "if t < T.shift_right(32, k) + 1 and t < 32:");
     fails(&wide, &[3], Obligation::Race, Some(TrapKind::Race));
-    let divergent = with(REDUCTION, &format!("                {SYNC}"), &format!("                if t < 7:\n                    {SYNC}"));
+    let divergent = with(
+        REDUCTION,
+        &format!("                {SYNC}"),
+        &format!("                if t < 7:\n                    {SYNC}"),
+    );
     let func = read(&divergent);
     assert_eq!(output(&func, &[3]), Err(TrapKind::Barrier));
     let open = judge().check_program(&func);
@@ -172,21 +176,31 @@ fn memory_of_threads_and_names_live_through_barriers() {
     for body in [
         // Shared memory that is allocated inside of the threads belongs to the group.
         format!("{shared}S[t] = A[b * 8 + t]\n{SYNC}\nB[b * 8 + t] = S[7 - t]"),
-        format!("own = T.alloc_buffer((3,), \"int32\", scope=\"local\")\n{shared}own[1] = A[b * 8 + t]\nS[t] = own[1] + 1\n{SYNC}\nB[b * 8 + t] = S[7 - t] + own[1]"),
+        format!(
+            "own = T.alloc_buffer((3,), \"int32\", scope=\"local\")\n{shared}own[1] = A[b * 8 + t]\nS[t] = own[1] + 1\n{SYNC}\nB[b * 8 + t] = S[7 - t] + own[1]"
+        ),
         // A value that was read before others write there.
-        format!("{shared}S[t] = A[b * 8 + t]\n{SYNC}\nother: T.int32 = S[7 - t]\n{SYNC}\nS[t] = 0\nB[b * 8 + t] = other"),
+        format!(
+            "{shared}S[t] = A[b * 8 + t]\n{SYNC}\nother: T.int32 = S[7 - t]\n{SYNC}\nS[t] = 0\nB[b * 8 + t] = other"
+        ),
         format!("{shared}u = t * 3 % 8\nS[u] = A[b * 8 + t]\n{SYNC}\nB[b * 8 + t] = S[(u + 3) % 8]"),
         // Two tiles in turn need one barrier in each round.
-        format!("D = T.alloc_buffer((2, 8), \"int32\", scope=\"shared\")\nB[b * 8 + t] = 0\nfor k in range(5):\n    D[k % 2, t] = A[b * 8 + t] * k\n    {SYNC}\n    B[b * 8 + t] = B[b * 8 + t] + D[k % 2, 7 - t]"),
+        format!(
+            "D = T.alloc_buffer((2, 8), \"int32\", scope=\"shared\")\nB[b * 8 + t] = 0\nfor k in range(5):\n    D[k % 2, t] = A[b * 8 + t] * k\n    {SYNC}\n    B[b * 8 + t] = B[b * 8 + t] + D[k % 2, 7 - t]"
+        ),
     ] {
         let func = holds(&groups(&body), &[]);
         assert!(has_groups(&func.body));
         assert!(!has_groups(&without_barriers(&func, Barriers::Dropped).unwrap().body));
     }
-    let once = format!("{shared}B[b * 8 + t] = 0\nfor k in range(5):\n    S[t] = A[b * 8 + t] * k\n    {SYNC}\n    B[b * 8 + t] = B[b * 8 + t] + S[7 - t]");
+    let once = format!(
+        "{shared}B[b * 8 + t] = 0\nfor k in range(5):\n    S[t] = A[b * 8 + t] * k\n    {SYNC}\n    B[b * 8 + t] = B[b * 8 + t] + S[7 - t]"
+    );
     fails(&groups(&once), &[], Obligation::Race, Some(TrapKind::Race));
     // The barrier in the loop is left out in some rounds, or in all.
-    let rare = format!("{shared}S[t] = 0\n{SYNC}\nfor k in range(5):\n    if k == 9:\n        {SYNC}\n    S[(t + k) % 8] = A[b * 8 + t]");
+    let rare = format!(
+        "{shared}S[t] = 0\n{SYNC}\nfor k in range(5):\n    if k == 9:\n        {SYNC}\n    S[(t + k) % 8] = A[b * 8 + t]"
+    );
     fails(&groups(&rare), &[], Obligation::Race, Some(TrapKind::Race));
     let never = format!("{shared}S[t] = A[b * 8 + t]\nfor k in range(b - 9):\n    {SYNC}\nB[b * 8 + t] = S[7 - t]");
     fails(&groups(&never), &[], Obligation::Race, Some(TrapKind::Race));
@@ -210,7 +224,11 @@ fn a_program_with_barriers_is_compared_phase_by_phase() {
     }
     let other = with(&staged, "S[7 - t]", "S[6 - t]");
     assert!(!open(&judged(&staged, &other)).is_empty());
-    let moved = with(&staged, &format!("{SYNC}\n            B[b * 8 + t] = S[7 - t]"), &format!("B[b * 8 + t] = S[7 - t]\n            {SYNC}"));
+    let moved = with(
+        &staged,
+        &format!("{SYNC}\n            B[b * 8 + t] = S[7 - t]"),
+        &format!("B[b * 8 + t] = S[7 - t]\n            {SYNC}"),
+    );
     assert!(!open(&judged(&staged, &moved)).is_empty());
 }
 
@@ -222,10 +240,14 @@ fn barriers_without_a_group_are_no_programs() {
     };
     let head = "@T.prim_func\ndef f(B: T.Buffer((8,), \"int32\")):\n    ";
     assert_eq!(faults(&format!("{head}for i in range(8):\n        B[i] = 0\n        {SYNC}")), ["barrier-place"]);
-    let inside = format!("{head}for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n        for p in T.parallel(3):\n            {SYNC}");
+    let inside = format!(
+        "{head}for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n        for p in T.parallel(3):\n            {SYNC}"
+    );
     assert_eq!(faults(&inside), ["barrier-place"]);
     for scope in ["global", "local", "warp", "sharde"] {
-        let text = format!("{head}for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n        T.tvm_storage_sync(\"{scope}\")");
+        let text = format!(
+            "{head}for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n        T.tvm_storage_sync(\"{scope}\")"
+        );
         let error = tilewright_script::read_module(&text).unwrap_err();
         assert_eq!(error.iter().map(|fault| fault.code).collect::<Vec<_>>(), ["barrier-scope"], "{scope}");
     }

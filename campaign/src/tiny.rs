@@ -118,10 +118,8 @@ impl Found {
         let mut order: Vec<usize> = (first..self.events.len()).collect();
         order.sort_by_key(|at| self.events[*at].epoch);
         let place = |old: usize| order.iter().position(|at| *at == old).map_or(old, |new| first + new);
-        let moved = |event: &Event| Event {
-            write: event.write.map(|(add, read)| (add, read.map(place))),
-            ..event.clone()
-        };
+        let moved =
+            |event: &Event| Event { write: event.write.map(|(add, read)| (add, read.map(place))), ..event.clone() };
         let sorted: Vec<Event> = order.iter().map(|at| moved(&self.events[*at])).collect();
         self.events.splice(first.., sorted);
     }
