@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{
-    AttrValue, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, Stmt, ThreadTag, Var,
+    AttrValue, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, Stmt, StmtKind, ThreadTag, Var,
 };
 
 use crate::case::{Case, without_one};
@@ -63,6 +63,8 @@ pub enum Part {
         /// What is added.
         add: u8,
     },
+    /// The threads of the group wait for each other. Drawn inside of threads only.
+    Barrier,
     /// A loop.
     Loop {
         /// How its iterations run.
@@ -91,6 +93,36 @@ pub struct Event {
     pub write: Option<(i64, Option<usize>)>,
     /// The loops around it, outermost first.
     around: Vec<Around>,
+    /// The barriers that its group has passed before it.
+    epoch: usize,
+}
+
+/// The events of a program so far.
+#[derive(Default)]
+struct Found {
+    events: Vec<Event>,
+    /// Number of loop executions.
+    executions: usize,
+    /// Barriers that the group has passed.
+    epoch: usize,
+}
+
+impl Found {
+    fn add(&mut self, cell: usize, write: Option<(i64, Option<usize>)>, around: &[Around]) -> usize {
+        self.events.push(Event { cell, write, around: around.to_vec(), epoch: self.epoch });
+        self.events.len() - 1
+    }
+
+    /// Puts the events from one on into the order of their epochs: no thread is ahead of another one by a barrier.
+    fn sort_from(&mut self, first: usize) {
+        let mut order: Vec<usize> = (first..self.events.len()).collect();
+        order.sort_by_key(|at| self.events[*at].epoch);
+        let place = |old: usize| order.iter().position(|at| *at == old).map_or(old, |new| first + new);
+        let moved =
+            |event: &Event| Event { write: event.write.map(|(add, read)| (add, read.map(place))), ..event.clone() };
+        let sorted: Vec<Event> = order.iter().map(|at| moved(&self.events[*at])).collect();
+        self.events.splice(first.., sorted);
+    }
 }
 
 impl Place {
@@ -119,6 +151,9 @@ impl Place {
 impl Part {
     /// Draws a statement inside `depth` loops.
     fn draw(u: &mut Unstructured<'_>, depth: usize, launched: &[Kind]) -> arbitrary::Result<Self> {
+        if launched.contains(&Kind::Thread) && u.ratio(1, 4)? {
+            return Ok(Self::Barrier);
+        }
         if depth > 0 && (depth >= 3 || u.ratio(1, 2)?) {
             let from = if u.ratio(2, 3)? { Some(Place::draw(u)?) } else { None };
             return Ok(Self::Store { to: Place::draw(u)?, from, add: u.int_in_range(0..=3)? });
@@ -136,7 +171,7 @@ impl Part {
         // In a group by itself the threads are entered again by each loop over them.
         let (extent, most) = match kind {
             Kind::Block => (u.int_in_range(1..=2)?, 3),
-            Kind::Thread => (2, 2),
+            Kind::Thread => (2, 3),
             Kind::Serial | Kind::Parallel => (u.int_in_range(2..=3)?, 2),
         };
         let count = u.int_in_range(1..=most)?;
@@ -155,6 +190,7 @@ impl Part {
                 };
                 Stmt::store(buffer, vec![to.expr(vars)], value)
             }
+            Self::Barrier => Stmt::new(StmtKind::Barrier),
             Self::Loop { kind, extent, body } => {
                 let var = Var::index(format!("i{}", vars.len()));
                 vars.push(var.clone());
@@ -171,27 +207,33 @@ impl Part {
         }
     }
 
-    /// Adds the events of the statement in program order.
-    fn events(&self, around: &mut Vec<Around>, executions: &mut usize, found: &mut Vec<Event>) {
+    /// Adds the events of the statement in program order; those of a group, barrier by barrier.
+    fn events(&self, around: &mut Vec<Around>, found: &mut Found) {
         let values: Vec<i64> = around.iter().map(|(_, _, value)| *value).collect();
         match self {
             Self::Store { to, from, add } => {
-                let read = from.as_ref().map(|from| {
-                    found.push(Event { cell: from.cell(&values), write: None, around: around.clone() });
-                    found.len() - 1
-                });
-                let write = Some((i64::from(*add), read));
-                found.push(Event { cell: to.cell(&values), write, around: around.clone() });
+                let read = from.as_ref().map(|from| found.add(from.cell(&values), None, around));
+                found.add(to.cell(&values), Some((i64::from(*add), read)), around);
             }
+            Self::Barrier => found.epoch += 1,
             Self::Loop { kind, extent, body } => {
-                *executions += 1;
-                let execution = *executions;
+                found.executions += 1;
+                let (execution, first, epoch) = (found.executions, found.events.len(), found.epoch);
                 for value in 0..i64::from(*extent) {
+                    // Each thread passes the same barriers. Groups have barriers of their own.
+                    match kind {
+                        Kind::Thread => found.epoch = epoch,
+                        Kind::Block => found.epoch = 0,
+                        Kind::Serial | Kind::Parallel => {}
+                    }
                     around.push((execution, *kind, value));
                     for part in body {
-                        part.events(around, executions, found);
+                        part.events(around, found);
                     }
                     around.pop();
+                }
+                if *kind == Kind::Thread {
+                    found.sort_from(first);
                 }
             }
         }
@@ -200,7 +242,7 @@ impl Part {
     /// The statement with one statement less in each body, or with two iterations.
     fn trimmed(&self) -> Self {
         match self {
-            Self::Store { .. } => self.clone(),
+            Self::Store { .. } | Self::Barrier => self.clone(),
             Self::Loop { kind, extent, body } => {
                 let body: Vec<Self> =
                     body.iter().take(body.len().saturating_sub(1).max(1)).map(Self::trimmed).collect();
@@ -226,6 +268,7 @@ impl Part {
                 }
                 found
             }
+            Self::Barrier => Vec::new(),
             Self::Loop { kind, extent, body } => {
                 let of = |kind, extent, body| Self::Loop { kind, extent, body };
                 let mut found: Vec<Self> = without_one(body)
@@ -284,6 +327,7 @@ impl Case for Tiny {
     fn features(&self) -> Vec<String> {
         let mut found = BTreeSet::new();
         for event in self.events() {
+            found.extend((event.epoch > 0).then(|| "barrier".to_owned()));
             found.extend(event.around.iter().map(|(_, kind, _)| format!("loop:{kind:?}").to_lowercase()));
         }
         found.into_iter().collect()
@@ -307,12 +351,11 @@ impl Tiny {
 
     /// All reads and writes in program order.
     pub fn events(&self) -> Vec<Event> {
-        let mut found = Vec::new();
-        let mut executions = 0;
+        let mut found = Found::default();
         for part in &self.0 {
-            part.events(&mut Vec::new(), &mut executions, &mut found);
+            part.events(&mut Vec::new(), &mut found);
         }
-        found
+        found.events
     }
 
     /// Whether there are few enough events for all orders to be tried.
@@ -332,6 +375,12 @@ pub fn may_swap(a: &Event, b: &Event) -> bool {
             let bound = event.around.iter().filter(is_bound);
             bound.map(|(_, kind, value)| (*kind == Kind::Block, *value)).collect()
         };
+        let group = |event: &Event| -> Vec<(bool, i64)> {
+            thread(event).into_iter().filter(|(is_block, _)| *is_block).collect()
+        };
+        if group(a) == group(b) && a.epoch != b.epoch {
+            return false;
+        }
         if thread(a) != thread(b) {
             return true;
         }
@@ -345,6 +394,18 @@ pub fn conflict(events: &[Event]) -> Option<(usize, usize)> {
     (0..events.len()).flat_map(|a| (0..a).map(move |b| (b, a))).find(|&(a, b)| {
         let (one, other) = (&events[a], &events[b]);
         one.cell == other.cell && (one.write.is_some() || other.write.is_some()) && may_swap(one, other)
+    })
+}
+
+/// Two events as in [`conflict`], in two iterations of one execution of a loop: threads of loops that follow each other wait in between for
+/// the judge and for kernels.
+pub fn conflict_in_a_loop(events: &[Event]) -> Option<(usize, usize)> {
+    (0..events.len()).flat_map(|a| (0..a).map(move |b| (b, a))).find(|&(a, b)| {
+        let (one, other) = (&events[a], &events[b]);
+        let differ = one.around.iter().zip(&other.around).find(|(one, other)| one != other);
+        let is_concurrent = matches!(differ, Some((one, other)) if one.0 == other.0 && one.1 != Kind::Serial);
+        let is_written = one.write.is_some() || other.write.is_some();
+        is_concurrent && is_written && one.cell == other.cell && may_swap(one, other)
     })
 }
 
@@ -414,5 +475,23 @@ mod tests {
         assert!(conflict(&shifted).is_some());
         assert!(outcomes(&shifted, [1, 2, 3, 4]).unwrap().len() > 1);
         assert_eq!(conflict(&program(Kind::Serial, place(1, 1), place(1, 0))), None);
+    }
+
+    #[test]
+    fn a_barrier_orders_what_the_threads_of_a_group_do() {
+        let write = Part::Store { to: place(1, 0), from: None, add: 7 };
+        let read = Part::Store { to: place(1, 2), from: Some(place(3, 1)), add: 0 };
+        let of = |body: Vec<Part>| Tiny(vec![Part::Loop { kind: Kind::Thread, extent: 2, body }]).events();
+        assert!(conflict(&of(vec![write.clone(), read.clone()])).is_some());
+        let ordered = of(vec![write.clone(), Part::Barrier, read.clone()]);
+        assert_eq!(conflict(&ordered), None);
+        // Thread 0 reads A[1] and thread 1 reads A[0], which the other one wrote.
+        assert_eq!(outcomes(&ordered, [1, 2, 3, 4]), Some(BTreeSet::from([[7, 7, 14, 14]])));
+        let round = |last: Vec<Part>| {
+            let body = [vec![write.clone(), Part::Barrier, read.clone()], last].concat();
+            of(vec![Part::Loop { kind: Kind::Serial, extent: 2, body }])
+        };
+        assert!(conflict(&round(Vec::new())).is_some(), "the next round writes what this one reads");
+        assert_eq!(conflict(&round(vec![Part::Barrier])), None);
     }
 }

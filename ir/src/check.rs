@@ -204,7 +204,8 @@ impl Checker {
     fn barrier(&mut self) {
         if self.group().is_none() {
             let message = "no loop that is bound to threadIdx is around this barrier".to_owned();
-            let help = "a barrier is for the threads of a group; put it into `T.thread_binding(n, thread=\"threadIdx.x\")`";
+            let help =
+                "a barrier is for the threads of a group; put it into `T.thread_binding(n, thread=\"threadIdx.x\")`";
             self.errors.push(Diagnostic::error("barrier-place", self.span, message).with_help(help));
         }
         self.group_part("this barrier");

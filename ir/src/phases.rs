@@ -185,7 +185,8 @@ impl Splitter {
             StmtKind::Allocate { buffer, body } => self.own_memory(stmt, buffer, |this| this.part(body)),
             StmtKind::DeclBuffer { buffer, body } => {
                 if self.private.contains(&buffer.data) {
-                    let message = format!("`{buffer}` is a view of the memory of one thread, which is in use at a barrier");
+                    let message =
+                        format!("`{buffer}` is a view of the memory of one thread, which is in use at a barrier");
                     return Err(self.error("barrier-memory", message, "use the buffer that is allocated"));
                 }
                 self.uniform_shape(buffer)?;
@@ -264,7 +265,8 @@ impl Splitter {
             let message = format!("`{var}` is a vector that is read from memory, and is in use at a barrier");
             return Err(self.error("barrier-memory", message, "store it to memory of the thread"));
         }
-        let kept = Buffer::compact(var.name(), value.dtype(), vec![Expr::int(1)]).with(|info| info.scope = Scope::Local);
+        let kept =
+            Buffer::compact(var.name(), value.dtype(), vec![Expr::int(1)]).with(|info| info.scope = Scope::Local);
         let load = Expr::load(&kept, vec![Expr::int(0)]);
         let renames = crate::visit::Substitution::new([var], [load]);
         let store = Stmt::store(&kept, vec![Expr::int(0)], value.clone()).at(stmt.span);
@@ -284,8 +286,13 @@ impl Splitter {
     ) -> Result<GroupStmt, Diagnostic> {
         let is_plain = buffer.strides.is_none() && buffer.elem_offset.as_const_int() == Some(0);
         if buffer.scope.is_texture() || !is_plain {
-            let message = format!("`{buffer}` is memory of one thread that is in use at a barrier, and is no plain array");
-            return Err(self.error("barrier-memory", message, "allocate it in the scope local, without strides or offset"));
+            let message =
+                format!("`{buffer}` is memory of one thread that is in use at a barrier, and is no plain array");
+            return Err(self.error(
+                "barrier-memory",
+                message,
+                "allocate it in the scope local, without strides or offset",
+            ));
         }
         self.uniform_shape(buffer)?;
         self.private.insert(buffer.data.clone());
@@ -309,7 +316,7 @@ impl Splitter {
 
     /// Checks that an expression has the same value for all threads of the group.
     fn uniform(&self, expr: &Expr, what: &str) -> Result<(), Diagnostic> {
-        if self.is_uniform(expr) || crate::sabotage::on("barrier-ignores-conditions") {
+        if self.is_uniform(expr) {
             return Ok(());
         }
         let by = if expr.reads_memory() { "memory" } else { "the thread" };

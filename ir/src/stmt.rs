@@ -256,7 +256,9 @@ impl Stmt {
             | StmtKind::If { then_body: body, else_body: None, .. } => Parts::one(body),
             StmtKind::If { then_body, else_body: Some(else_body), .. } => Parts::two(then_body, else_body),
             StmtKind::Seq(stmts) => Parts::list(stmts),
-            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => Parts::none(),
+            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => {
+                Parts::none()
+            }
         }
     }
 

@@ -63,7 +63,8 @@ pub(crate) fn across_barriers(before: &PrimFunc, after: &PrimFunc, evidence: &Ev
         | Comparison::Results => {}
     }
     let func = [before, after].into_iter().find(|func| has_groups(&func.body))?;
-    let reason = format!("`{}` has barriers or memory that threads share, and is compared as if it had none", func.name);
+    let reason =
+        format!("`{}` has barriers or memory that threads share, and is compared as if it had none", func.name);
     Some(Judge::report(Obligation::Simulation, "barriers", || unsupported(reason)))
 }
 

@@ -190,7 +190,9 @@ fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
     for (_, group) in &groups {
         thread_loops(group).iter().for_each(|var| drop(private.remove(var)));
     }
-    if let Some(open) = done.decide(judge, &pairs(&all, &private, 0), true) {
+    let written: Vec<Buffer> =
+        all.iter().filter(|touch| touch.writes).map(|touch| touch.access.buffer.clone()).collect();
+    if let Some(open) = done.decide(judge, &pairs(&all, &private, 0, &written), true) {
         return open;
     }
     for (path, group) in &groups {
@@ -201,7 +203,8 @@ fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
         for meeting in meetings {
             let all = touches(&meeting.both, path);
             let n_first = meeting.first.as_ref().map_or(0, |first| touches(first, path).len());
-            let pairs = pairs(&all, &private_memory(&meeting.both), n_first);
+            // Phases that are not in this meeting may write in between.
+            let pairs = pairs(&all, &private_memory(&meeting.both), n_first, &written);
             if let Some(open) = done.decide(judge, &pairs, meeting.is_exact) {
                 return open;
             }
@@ -262,8 +265,13 @@ impl Done {
 }
 
 /// What has to be shown apart, each pair once: of the first `n_first` accesses with the others, or of all with all if it is 0.
-fn pairs<'a>(touches: &'a [Touch], private: &HashMap<Var, HashSet<Var>>, n_first: usize) -> Vec<Pair<'a>> {
-    let written: Vec<&Buffer> = touches.iter().filter(|touch| touch.writes).map(|touch| &touch.access.buffer).collect();
+/// Memory in `written` may change between the two.
+fn pairs<'a>(
+    touches: &'a [Touch],
+    private: &HashMap<Var, HashSet<Var>>,
+    n_first: usize,
+    written: &[Buffer],
+) -> Vec<Pair<'a>> {
     let reads_written = |access: &Access| {
         let mut found = false;
         let mut look = |expr: &Expr| {

@@ -27,7 +27,11 @@ impl Writer {
             return Err(self.error(Refusal::Texture, message).with_help("allocate it around the loops"));
         }
         let is_shared = buffer.scope == Scope::Shared;
-        if is_shared { self.check_group(buffer)? } else { self.check_own(buffer)? }
+        if is_shared {
+            self.check_group(buffer)?
+        } else {
+            self.check_own(buffer)?
+        }
         let extents: Option<Vec<i128>> = buffer.shape.iter().map(constant).collect();
         let Some(extents) = extents else {
             let message = format!("`{buffer}` is allocated inside a kernel with a size that is no constant");
@@ -43,7 +47,8 @@ impl Writer {
         // Arrays of `half` need an extension; their bits do not.
         let scalar = if buffer.dtype.scalar == ScalarType::Float16 { ScalarType::UInt16 } else { buffer.dtype.scalar };
         let name = self.namer.fresh(&buffer.name);
-        let declaration = format!("{} {name}[{}];", self.dialect().storage_name(scalar), (bytes / scalar.bytes()).max(1));
+        let declaration =
+            format!("{} {name}[{}];", self.dialect().storage_name(scalar), (bytes / scalar.bytes()).max(1));
         if is_shared {
             let _ = writeln!(self.local_arrays, "    {}{declaration}", self.target.words.local_array);
             self.local_bytes = self.local_bytes.saturating_add(bytes);
@@ -66,13 +71,15 @@ impl Writer {
     /// Checks that each group has memory of its own: all loops over groups are around it.
     fn check_group(&self, buffer: &Buffer) -> Result<(), Diagnostic> {
         if self.launch.extents.is_empty() {
-            let message = format!("`{buffer}` is shared by the work-items of a group, and no loop here is bound to them");
+            let message =
+                format!("`{buffer}` is shared by the work-items of a group, and no loop here is bound to them");
             let help = "bind loops to blockIdx and threadIdx around its uses, or allocate it in scope `local`";
             return Err(self.error(Refusal::Shared, message).with_help(help));
         }
         let mut axes = self.launch.extents.keys();
         if axes.any(|tag| matches!(tag, ThreadTag::Block(_)) && !self.bound.contains(tag)) {
-            let message = format!("`{buffer}` is shared by work-items, and the work-groups of this launch would share it");
+            let message =
+                format!("`{buffer}` is shared by work-items, and the work-groups of this launch would share it");
             let help = "allocate it inside of all loops that are bound to blockIdx";
             return Err(self.error(Refusal::Shared, message).with_help(help));
         }

@@ -9,8 +9,8 @@
 //!
 //! Every store has the statement of the program as a comment, which is what a person compares it with.
 
-use tilewright_ir::sabotage;
 use tilewright_ir::phases::is_of_group;
+use tilewright_ir::sabotage;
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, Stmt, StmtKind};
 
 use super::expr::lane_of;

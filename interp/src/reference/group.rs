@@ -92,9 +92,7 @@ impl<'a> Interpreter<'a> {
             }
             StmtKind::Allocate { buffer, body } => self.allocated_together(stmt, buffer, body, group),
             StmtKind::DeclBuffer { buffer, body } => {
-                self.each(group, |this| {
-                    this.layout(buffer).map(drop).map_err(|why| this.trap(TrapKind::Size, why))
-                })?;
+                self.each(group, |this| this.layout(buffer).map(drop).map_err(|why| this.trap(TrapKind::Size, why)))?;
                 self.together(body, group)
             }
             StmtKind::Attr { body, .. } => self.together(body, group),

@@ -327,9 +327,7 @@ fn nested(around: &[Around], body: Stmt) -> Stmt {
 fn with_way(way: &[Way], body: Stmt) -> Stmt {
     way.iter().rev().fold(body, |body, step| match step {
         Way::Thread(inner) => Stmt::new(StmtKind::For(Arc::new(For { body, ..(**inner).clone() }))),
-        Way::Private(buffer) => {
-            Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Arc::new(body) })
-        }
+        Way::Private(buffer) => Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Arc::new(body) }),
         Way::Let(var, value) => {
             Stmt::new(StmtKind::Let { var: var.clone(), value: value.clone(), body: Arc::new(body) })
         }

@@ -112,11 +112,7 @@ fn nests<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<(Path, &'a Stmt)>)
             found.push((path.clone(), stmt));
             path.steps.push(Step::Guard(cond.clone(), true));
         }
-        StmtKind::For(_)
-        | StmtKind::Store { .. }
-        | StmtKind::If { .. }
-        | StmtKind::Barrier
-        | StmtKind::Evaluate(_) => {
+        StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } | StmtKind::Barrier | StmtKind::Evaluate(_) => {
             found.push((path.clone(), stmt));
         }
     }

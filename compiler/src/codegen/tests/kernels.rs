@@ -341,7 +341,7 @@ fn what_opencl_cannot_do_is_an_error_with_its_reason() {
         buffer: shared.clone(),
         body: Arc::new(Stmt::store(&shared, vec![Expr::int(0)], one())),
     });
-    assert_eq!(errors(&function("shared", &[&b], bound(&k, 3, ThreadTag::Block(0), inside))), ["opencl-shared"]);
+    assert_eq!(errors(&function("shared", &[&b], serial(&k, 3, inside))), ["opencl-shared"]);
     let l = Var::index("l");
     let dependent = bound(&l, Expr::from(&k), ThreadTag::Thread(0), Stmt::store(&b, vec![Expr::from(&l)], one()));
     assert_eq!(errors(&function("extent", &[&b], serial(&k, 3, dependent))), ["opencl-launch-extent"]);
