@@ -1,4 +1,4 @@
-# Three stages whose buffers share memory: `rows` is overwritten by `scaled`, and `sums` takes what `rows` had.
+# Four stages whose buffers share memory: `scaled` overwrites `rows`, and `out` is kept there when both are not read any more.
 from tvm.script import tir as T
 
 

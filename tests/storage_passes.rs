@@ -90,7 +90,12 @@ impl Case {
         let function = &outcome.functions[0];
         assert!(function.steps.iter().any(|step| step.name == pass), "{name}");
         for step in &function.steps {
-            assert!(is_proved(&step.reports) || step.reports.is_empty(), "{name}, {}: {:?}", step.name, open(&step.reports));
+            assert!(
+                is_proved(&step.reports) || step.reports.is_empty(),
+                "{name}, {}: {:?}",
+                step.name,
+                open(&step.reports)
+            );
         }
         let mut n_agree = 0;
         for run in &function.run.engines {

@@ -238,9 +238,7 @@ pub fn pipeline_of(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>
 
 /// The passes that a function asks for, in order.
 fn asked(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
-    let fault = |message: String, help: String| {
-        vec![Diagnostic::error("unknown-pass", None, message).with_help(help)]
-    };
+    let fault = |message: String, help: String| vec![Diagnostic::error("unknown-pass", None, message).with_help(help)];
     let mut found = Vec::new();
     for (_, value) in func.attrs.other.iter().filter(|(key, _)| key == PASSES_ATTRIBUTE) {
         let help = || format!("a list of these: {}", ON_REQUEST.join(", "));
