@@ -4,15 +4,18 @@
 //! `wrong` has changes of the program that the pass makes, as it is printed; each is compared with the program before in every way that
 //! `validate` knows. `same` instead of `wrong` says that the pass leaves the program as it is.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test may fail")]
 
 #[path = "equivalence/pairs.rs"]
 mod pairs;
 
+use std::time::Duration;
+
 use pairs::{change, is_proved, is_refuted, judge, open, program, read};
-use tilewright::passes::{Rewritten, pass_by_name};
-use tilewright::pipeline::pair;
-use tilewright_ir::{Evidence, PrimFunc, validate};
+use tilewright::harness::engine::Status;
+use tilewright::passes::{PASSES_ATTRIBUTE, Rewritten, pass_by_name};
+use tilewright::pipeline::{self, DeviceChoice, Options, pair};
+use tilewright_ir::{AttrValue, Evidence, PrimFunc, validate};
 use tilewright_script::print_func;
 use tilewright_verify::Judge;
 
@@ -63,6 +66,51 @@ impl Case {
         func
     }
 
+    /// Checks the program that asks for the pass, with all other passes, the interpreter and a device.
+    fn check(&self, pass: &str) {
+        let names = AttrValue::List(vec![AttrValue::Str(pass.to_owned())]);
+        let mut func = self.before.clone();
+        func.attrs.other.push((PASSES_ATTRIBUTE.to_owned(), names));
+        let options = Options {
+            threads: 0,
+            timeout: Duration::from_secs(10),
+            seed: 0,
+            shapes: Vec::new(),
+            device: DeviceChoice::First,
+            host: tilewright_device::DeviceHost::default(),
+            assume: Vec::new(),
+            limits: None,
+            allow_unknown: false,
+            record: false,
+            function: None,
+        };
+        let name = &self.name;
+        let outcome = pipeline::check(&print_func(&func), &options, &mut |_, _| ());
+        let outcome = outcome.unwrap_or_else(|found| panic!("{name}: {found:?}"));
+        let function = &outcome.functions[0];
+        assert!(function.steps.iter().any(|step| step.name == pass), "{name}");
+        for step in &function.steps {
+            assert!(
+                is_proved(&step.reports) || step.reports.is_empty(),
+                "{name}, {}: {:?}",
+                step.name,
+                open(&step.reports)
+            );
+        }
+        let mut n_agree = 0;
+        for run in &function.run.engines {
+            match run.status {
+                Status::Agrees => n_agree += 1,
+                Status::Reference => {}
+                Status::Absent => println!("{name}: skipped on a device: {}", run.detail),
+                Status::Mismatch | Status::Trap | Status::Failed | Status::Skipped | Status::NotRequested => {
+                    panic!("{name}: {:?}: {}", run.status, run.detail);
+                }
+            }
+        }
+        assert!(n_agree > 0, "{name}");
+    }
+
     /// Checks that the broken twins are not proved; returns how many a run refuted.
     fn twins(&self, after: &PrimFunc, judge: &Judge) -> usize {
         let printed = print_func(after);
@@ -84,6 +132,7 @@ fn check(pass: &str, least: usize) {
     assert!(cases.len() >= 3, "{pass} has {} programs", cases.len());
     assert!(cases.iter().map(|case| case.wrong.len()).sum::<usize>() >= 2);
     let n_refuted: usize = cases.iter().map(|case| case.twins(&case.run(pass, &judge), &judge)).sum();
+    cases.iter().for_each(|case| case.check(pass));
     assert!(n_refuted >= least, "{pass}: {n_refuted} twins are refuted by a run");
 }
 

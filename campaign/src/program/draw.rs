@@ -12,7 +12,7 @@ use tilewright_ir::{DataType, ScalarType, Scope};
 
 use super::recipe::{
     At, Binary, Compare, ELEMENTS, Edge, Guard, Keep, Kind, Layout, Loop, Premise, Primitive, Read, Recipe, Reduce,
-    ReduceOp, Stage, Step, Tensor, Test, Unary, Value, View,
+    ReduceOp, Requested, Stage, Step, Tensor, Test, Unary, Value, View,
 };
 use super::simpler::parts_mut;
 use crate::config::Config;
@@ -67,8 +67,14 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
     let unknown = draw.unknown()?;
     let premises = [Premise::Nothing, Premise::AtMost, Premise::AtLeast, Premise::Exactly];
     let premise = if unknown.is_empty() { Premise::Nothing } else { *draw.u.choose(&premises)? };
-    let steps = draw.steps()?;
-    Ok(Recipe { seed, inputs, scalars, stages, unknown, premise, steps })
+    let mut steps = draw.steps()?;
+    let passes = draw.passes()?;
+    // Only what is computed in the loop that reads it can have two halves.
+    if passes.contains(&Requested::InjectDoubleBuffer) && steps.is_empty() {
+        let place = draw.u.int_in_range(0..=15)?;
+        steps.push(Step { primitive: Primitive::ComputeAt, place, amount: 0 });
+    }
+    Ok(Recipe { seed, inputs, scalars, stages, unknown, premise, steps, passes })
 }
 
 impl Draw<'_, '_, '_> {
@@ -87,6 +93,16 @@ impl Draw<'_, '_, '_> {
             steps.push(Step { primitive, place, amount });
         }
         Ok(steps)
+    }
+
+    /// The passes that one program in three asks for, each with probability 1/2.
+    fn passes(&mut self) -> Result<Vec<Requested>> {
+        // None if the bytes are used up.
+        if self.u.ratio(2, 3)? {
+            return Ok(Vec::new());
+        }
+        let asked = Requested::ALL.map(|pass| Ok(self.u.ratio(1, 2)?.then_some(pass)));
+        Ok(asked.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// True with this probability in percent.

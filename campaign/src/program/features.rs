@@ -17,6 +17,7 @@ pub(super) fn features(recipe: &Recipe) -> Vec<String> {
         seen.add(format!("premise:{}", name(&recipe.premise)));
     }
     recipe.steps.iter().for_each(|step| seen.add(format!("step:{}", step.primitive.name())));
+    recipe.passes.iter().for_each(|pass| seen.add(format!("asks:{}", pass.name())));
     if recipe.stages.len() > 1 {
         seen.add("kind:stages");
     }

@@ -27,6 +27,7 @@ pub(super) fn simpler(recipe: &Recipe) -> Vec<Recipe> {
         found.push(with(&|r| r.scalars.clear()));
     }
     found.extend(without_one(&recipe.steps).into_iter().map(|steps| with(&|r| r.steps.clone_from(&steps))));
+    found.extend(without_one(&recipe.passes).into_iter().map(|passes| with(&|r| r.passes.clone_from(&passes))));
     found.push(with(&|r| r.premise = Premise::Nothing));
     found.extend(without_one(&recipe.unknown).into_iter().map(|unknown| with(&|r| r.unknown.clone_from(&unknown))));
     for (number, stage) in recipe.stages.iter().enumerate() {

@@ -132,24 +132,19 @@ impl<'f> Found<'f> {
         let vars: Vec<Var> = buffer.shape.iter().map(|extent| Var::new("i", extent.dtype())).collect();
         let (mut shape, mut outputs) = (Vec::new(), Vec::new());
         for ((extent, span), var) in buffer.shape.iter().zip(spans).zip(&vars) {
-            let used = span.filter(|span| {
-                is_at_least_one(&span.extent, &known) && is_less(&span.extent, extent, &known)
-            });
-            match used {
-                Some(span) => {
-                    is_smaller = true;
-                    let low = if sabotage::on("compact-forgets-start") { span.low.clone() - span.low } else { span.low };
-                    let one = Expr::int_of(1, extent.dtype().scalar)?;
-                    let extent =
-                        if sabotage::on("compact-one-less") { span.extent - one } else { span.extent };
-                    outputs.push(simplify(&(Expr::from(var) - low), &known));
-                    shape.push(simplify(&extent, &known));
-                }
-                None => {
-                    outputs.push(Expr::from(var));
-                    shape.push(extent.clone());
-                }
-            }
+            let used =
+                span.filter(|span| is_at_least_one(&span.extent, &known) && is_less(&span.extent, extent, &known));
+            let Some(span) = used else {
+                outputs.push(Expr::from(var));
+                shape.push(extent.clone());
+                continue;
+            };
+            is_smaller = true;
+            let low = if sabotage::on("compact-forgets-start") { span.low.clone() - span.low } else { span.low };
+            let one = Expr::int_of(1, extent.dtype().scalar)?;
+            let extent = if sabotage::on("compact-one-less") { span.extent - one } else { span.extent };
+            outputs.push(simplify(&(Expr::from(var) - low), &known));
+            shape.push(simplify(&extent, &known));
         }
         is_smaller.then_some(())?;
         let map = IndexMap::new(vars, buffer.shape.clone(), outputs, Vec::new()).ok()?;
@@ -158,7 +153,7 @@ impl<'f> Found<'f> {
     }
 }
 
-/// Whether one extent is less than another one, whatever the parameters are.
+/// Whether one extent is at most another one, whatever the parameters are, and not always the same.
 fn is_less(a: &Expr, b: &Expr, known: &Ranges) -> bool {
-    Expr::int_of(1, a.dtype().scalar).is_some_and(|one| is_at_most(&(a.clone() + one), b, known))
+    is_at_most(a, b, known) && simplify(&(b.clone() - a.clone()), known).as_const_int() != Some(0)
 }

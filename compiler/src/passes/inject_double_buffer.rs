@@ -124,14 +124,12 @@ fn allocated(func: &PrimFunc, data: Option<&Var>) -> Result<Buffer, Diagnostic> 
             found.push(buffer.clone());
         }
     });
-    match found.as_slice() {
-        [only] => Ok(only.clone()),
-        _ => {
-            let named = data.map_or_else(|| "what it names".to_owned(), |data| format!("`{}`", data.name()));
-            let message = format!("`{DOUBLE_BUFFER}` marks a buffer that the function allocates once, and {named} is none");
-            Err(Diagnostic::error("double-buffer", None, message).with_help("such as `with T.attr(t.data, ...)`"))
-        }
+    if let [only] = found.as_slice() {
+        return Ok(only.clone());
     }
+    let named = data.map_or_else(|| "what it names".to_owned(), |data| format!("`{}`", data.name()));
+    let message = format!("`{DOUBLE_BUFFER}` marks a buffer that the function allocates once, and {named} is none");
+    Err(Diagnostic::error("double-buffer", None, message).with_help("such as `with T.attr(t.data, ...)`"))
 }
 
 /// A fault of one buffer, at its attribute if it has no place.

@@ -25,7 +25,7 @@ mod vector_type_rewrite;
 mod vectorize;
 mod virtual_thread;
 
-use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
+use tilewright_ir::{AttrValue, Diagnostic, Evidence, PrimFunc};
 
 pub use apply_buffer_transforms::apply_buffer_transforms;
 pub use compact_buffer_allocation::compact_buffer_allocation;
@@ -75,12 +75,7 @@ fn always(_: &PrimFunc) -> bool {
     true
 }
 
-/// The `wanted` of passes that run only where they are named.
-fn never(_: &PrimFunc) -> bool {
-    false
-}
-
-/// Every pass, by name: those of the pipeline in its order, then those that run only where they are named.
+/// Every pass, by name: those of the pipeline in its order, then those of [`ON_REQUEST`].
 pub static PASSES: &[Pass] = &[
     Pass {
         name: "lower_blocks",
@@ -170,35 +165,35 @@ pub static PASSES: &[Pass] = &[
         name: "compact_buffer_allocation",
         summary: "shrink the memory that is allocated to the elements that are used",
         run: compact_buffer_allocation,
-        wanted: never,
+        wanted: |func| is_asked(func, "compact_buffer_allocation"),
         request: None,
     },
     Pass {
         name: "storage_rewrite",
         summary: "let buffers that are not in use at the same time share memory",
         run: storage_rewrite,
-        wanted: never,
+        wanted: |func| is_asked(func, "storage_rewrite"),
         request: None,
     },
     Pass {
         name: "inject_double_buffer",
         summary: "give two halves to the buffers that double_buffer_scope marks",
         run: inject_double_buffer,
-        wanted: never,
+        wanted: |func| is_asked(func, "inject_double_buffer"),
         request: None,
     },
     Pass {
         name: "inject_virtual_thread",
         summary: "interleave the iterations of virtual threads in one thread",
         run: inject_virtual_thread,
-        wanted: never,
+        wanted: |func| is_asked(func, "inject_virtual_thread"),
         request: None,
     },
     Pass {
         name: "vector_type_rewrite",
         summary: "turn buffers that are accessed in vectors only into buffers of vectors",
         run: vector_type_rewrite,
-        wanted: never,
+        wanted: |func| is_asked(func, "vector_type_rewrite"),
         request: None,
     },
 ];
@@ -208,15 +203,62 @@ pub static PASSES: &[Pass] = &[
 pub static DEFAULT_PIPELINE: &[&str] =
     &["apply_buffer_transforms", "tile_layout", "flatten_buffer", "vectorize", "lower_texture", "simplify"];
 
-/// Returns the names of the passes for a function, in order: that for its blocks, one for each step of its schedule, then
-/// [`DEFAULT_PIPELINE`].
+/// The passes that run only where they are named: by `opt -p`, or by the attribute `passes` of a function, such as
+/// `T.func_attr({"passes": ["storage_rewrite"]})`.
+pub static ON_REQUEST: &[&str] = &[
+    "compact_buffer_allocation",
+    "inject_double_buffer",
+    "inject_virtual_thread",
+    "storage_rewrite",
+    "vector_type_rewrite",
+];
+
+/// The key of the attribute of a function that asks for passes.
+pub const PASSES_ATTRIBUTE: &str = "passes";
+
+/// Returns the names of the passes for a function, in order: that for its blocks, one for each step of its schedule, those that it asks
+/// for, then [`DEFAULT_PIPELINE`]. `vector_type_rewrite` runs behind `vectorize`, which makes the vectors.
 ///
 /// # Errors
-/// `schedule`: a step is no primitive.
+/// `schedule`: a step is no primitive. `unknown-pass`: the attribute `passes` has what is no pass of [`ON_REQUEST`].
 pub fn pipeline_of(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
     let blocks = lower_blocks::is_wanted(func).then_some("lower_blocks");
     let steps = schedule::names(func)?;
-    Ok(blocks.into_iter().chain(steps).chain(DEFAULT_PIPELINE.iter().copied()).collect())
+    let is_late = |name: &&str| *name == "vector_type_rewrite";
+    let (late, early): (Vec<&'static str>, Vec<&'static str>) = asked(func)?.into_iter().partition(is_late);
+    let mut names: Vec<&'static str> = blocks.into_iter().chain(steps).chain(early).collect();
+    for name in DEFAULT_PIPELINE {
+        names.push(name);
+        if *name == "vectorize" {
+            names.extend(&late);
+        }
+    }
+    Ok(names)
+}
+
+/// The passes that a function asks for, in order.
+fn asked(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
+    let fault = |message: String, help: String| vec![Diagnostic::error("unknown-pass", None, message).with_help(help)];
+    let mut found = Vec::new();
+    for (_, value) in func.attrs.other.iter().filter(|(key, _)| key == PASSES_ATTRIBUTE) {
+        let help = || format!("a list of these: {}", ON_REQUEST.join(", "));
+        let AttrValue::List(names) = value else {
+            return Err(fault(format!("the attribute `{PASSES_ATTRIBUTE}` is no list of names"), help()));
+        };
+        for name in names {
+            let AttrValue::Str(name) = name else {
+                return Err(fault(format!("the attribute `{PASSES_ATTRIBUTE}` has what is no name"), help()));
+            };
+            let known = ON_REQUEST.iter().find(|known| *known == name);
+            found.push(*known.ok_or_else(|| fault(format!("there is no pass `{name}` to ask for"), help()))?);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a function asks for a pass.
+fn is_asked(func: &PrimFunc, name: &str) -> bool {
+    asked(func).is_ok_and(|found| found.contains(&name))
 }
 
 /// Returns the pass of that name.

@@ -33,9 +33,7 @@ use std::convert::Infallible;
 
 use tilewright_algebra::{Ranges, simplify};
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{
-    AxisSeparators, Buffer, Diagnostic, Evidence, Expr, For, PrimFunc, Stmt, StmtKind, Var, sabotage,
-};
+use tilewright_ir::{AxisSeparators, Buffer, Diagnostic, Evidence, Expr, For, PrimFunc, Stmt, StmtKind, Var, sabotage};
 
 use super::Rewritten;
 use super::remap::symbol_ranges;

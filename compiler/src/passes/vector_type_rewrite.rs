@@ -132,7 +132,9 @@ impl Lanes {
                     accesses.push((buffer.clone(), indices.last().cloned()));
                 }
             });
-            accesses.into_iter().for_each(|(buffer, last)| self.access(buffer, last.as_ref()));
+            for (buffer, last) in accesses {
+                self.access(buffer, last.as_ref());
+            }
         }
         if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
             self.access(buffer.clone(), indices.last());
@@ -204,7 +206,7 @@ impl Rewrite for Change {
             StmtKind::Store { buffer, indices, value } => {
                 let value = self.expr(value)?;
                 let indices = self.exprs(indices)?;
-        let indices = self.indices(buffer, indices)?;
+                let indices = self.indices(buffer, indices)?;
                 Ok(Stmt::store(&self.buffer(buffer)?, indices, value).at(stmt.span))
             }
             StmtKind::For(inner) => {

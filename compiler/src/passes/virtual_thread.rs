@@ -40,7 +40,8 @@ pub(super) struct Interleaved {
 pub(super) fn interleaved(func: &PrimFunc, inner: &For, span: Option<Span>) -> Result<Interleaved, Diagnostic> {
     let fault = |message: String, help: &str| Diagnostic::error("virtual-thread", span, message).with_help(help);
     let (Some(min), Some(count)) = (inner.min.as_const_int(), inner.extent.as_const_int()) else {
-        let message = format!("the number of virtual threads `{}` is `{}`, which is no constant", inner.var, inner.extent);
+        let message =
+            format!("the number of virtual threads `{}` is `{}`, which is no constant", inner.var, inner.extent);
         return Err(fault(message, "split the loop, so that the virtual threads are a constant number"));
     };
     let touched = Touched::of(inner);
@@ -172,7 +173,8 @@ fn expanded(func: &PrimFunc, inner: &For, buffer: &Buffer, touched: &Touched, co
     };
     let number = if sabotage::on("virtual-threads-share") { number.clone() - number } else { number };
     let outputs = std::iter::once(number).chain(vars.iter().map(Expr::from)).collect();
-    let map = IndexMap::new(vars, buffer.shape.clone(), outputs, Vec::new()).map_err(|error| why(&error.to_string()))?;
+    let map =
+        IndexMap::new(vars, buffer.shape.clone(), outputs, Vec::new()).map_err(|error| why(&error.to_string()))?;
     Ok(Move { before: buffer.clone(), after, map })
 }
 
@@ -192,7 +194,9 @@ impl Writer<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         let depends = |this: &Self| stmt.exprs().any(|expr| this.touched.depends(expr));
         match &stmt.kind {
-            StmtKind::Store { buffer, .. } if depends(self) || self.touched.memory.contains(&buffer.data) => self.each(stmt),
+            StmtKind::Store { buffer, .. } if depends(self) || self.touched.memory.contains(&buffer.data) => {
+                self.each(stmt)
+            }
             StmtKind::Store { .. } => {
                 let first = self.value(self.range.0);
                 self.stores.push(Copied {

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::sabotage;
-use tilewright_ir::{AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_THREAD, Var};
+use tilewright_ir::{
+    AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_THREAD, Var,
+};
 
 use super::promote::Value;
 use super::reader::{Binding, Reader, string};

@@ -222,9 +222,7 @@ impl<'a> Reader<'a> {
         self.remember_range(&var, &Expr::Int { value: 0, ty: var.dtype().scalar }, &extent);
         let annotations: Vec<_> = virtual_thread(thread).into_iter().collect();
         let min = Expr::Int { value: 0, ty: var.dtype().scalar };
-        Some(Box::new(move |body| {
-            Stmt::new(StmtKind::For(For { var, min, extent, kind, annotations, body }.into()))
-        }))
+        Some(Box::new(move |body| Stmt::new(StmtKind::For(For { var, min, extent, kind, annotations, body }.into()))))
     }
 
     /// Reads RFC 63's `Allocate(A.data, [16], "float32")`, which provides the memory of a buffer declared without any.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 mod index;
 mod nest;
+mod requested;
 mod schedule;
 mod symbols;
 mod tensors;
@@ -69,7 +70,8 @@ pub(super) fn func(recipe: &Recipe) -> (PrimFunc, Bindings) {
     }
     let func = PrimFunc { name: "main".into(), params, buffer_map, attrs, body };
     let (func, symbols) = symbols::with_symbols(&func, &recipe.unknown, recipe.premise);
-    (schedule::with_steps(func, &recipe.steps), symbols)
+    let scheduled = schedule::with_steps(func, &recipe.steps);
+    (requested::with_passes(scheduled, &recipe.passes), symbols)
 }
 
 /// The state while stages are built.

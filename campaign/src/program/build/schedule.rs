@@ -5,8 +5,16 @@ use tilewright_ir::{PrimFunc, ScheduleStep, Stmt, StmtKind};
 
 use super::super::recipe::{Primitive, Step};
 
+/// A function with a schedule, and what its steps make of it.
+pub(super) struct Scheduled {
+    /// The function that asks for the steps.
+    pub(super) func: PrimFunc,
+    /// The function after the steps.
+    pub(super) after: PrimFunc,
+}
+
 /// The function with those of the steps that apply. They are tried here, and applied by whoever runs the passes.
-pub(super) fn with_steps(mut func: PrimFunc, steps: &[Step]) -> PrimFunc {
+pub(super) fn with_steps(mut func: PrimFunc, steps: &[Step]) -> Scheduled {
     let mut now = func.clone();
     for step in steps {
         let Ok(pass) = pass_by_name(step.primitive.name()) else { continue };
@@ -23,7 +31,7 @@ pub(super) fn with_steps(mut func: PrimFunc, steps: &[Step]) -> PrimFunc {
             now = after;
         }
     }
-    func
+    Scheduled { func, after: now }
 }
 
 /// The arguments that a step of this primitive may have in a function.

@@ -160,7 +160,9 @@ impl<'a> Reads<'a> {
         let read = |indices: &[Expr]| {
             indices.iter().zip(&self.buffer.shape).map(|(index, extent)| self.read(index, extent)).collect()
         };
-        let Some((Expr::Ramp { base, stride, lanes }, outer)) = indices.split_last() else { return vec![read(indices)] };
+        let Some((Expr::Ramp { base, stride, lanes }, outer)) = indices.split_last() else {
+            return vec![read(indices)];
+        };
         let last = Expr::clone(base) + Expr::clone(stride) * Expr::int(i64::from(*lanes) - 1);
         let end = |index: Expr| read(&[outer, &[index]].concat());
         vec![end(Expr::clone(base)), end(last)]

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::{Buffer, Comparison, Evidence, Expr, PrimFunc, Scalarization, Stmt, StmtKind};
+use tilewright_ir::{Buffer, Comparison, Evidence, Expr, Origin, PrimFunc, Scalarization, Stmt, StmtKind};
 use tilewright_verify::reorder::Statement;
 use tilewright_verify::scalarize::{has_vectors, scalarize};
 
@@ -24,19 +24,16 @@ pub(in crate::passes) fn values(before: &PrimFunc, after: &PrimFunc, pass: &str,
     Evidence { comparison: comparison.unwrap_or_default(), ..evidence }
 }
 
-/// The origins of stores that are the stores before, in their order and in the same loops.
-pub(in crate::passes) fn same_stores(before: &[Statement], after: &[Statement]) -> Option<Vec<tilewright_ir::Origin>> {
-    let same = || before.iter().enumerate().map(|(position, store)| unchanged(position, store)).collect();
-    (before.len() == after.len()).then(same)
+/// The origins of stores that are the stores before, in their order and in the same loops; these may have other variables.
+pub(in crate::passes) fn same_stores(before: &[Statement], after: &[Statement]) -> Option<Vec<Origin>> {
+    let is_same = |(old, new): (&Statement, &Statement)| old.loops().len() == new.loops().len();
+    let is_each_same = before.len() == after.len() && before.iter().zip(after).all(is_same);
+    let same = || after.iter().enumerate().map(|(position, store)| unchanged(position, store)).collect();
+    is_each_same.then(same)
 }
 
 /// The claim about programs without vectors.
-fn of_elements(
-    before: &PrimFunc,
-    after: &PrimFunc,
-    evidence: &Evidence,
-    origins: &Origins<'_>,
-) -> Option<Comparison> {
+fn of_elements(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: &Origins<'_>) -> Option<Comparison> {
     let stated = flow::known(before, after, evidence, origins);
     stated.or_else(|| flow::find(before, after, evidence).ok()).map(Comparison::Values)
 }

@@ -65,7 +65,8 @@ fn anywhere() -> bool {
 
 /// Whether the indices are the variables of the loops, each of which is one of them: then each iteration has an element of its own.
 fn each_index_once(indices: &[Expr], loops: &[&Var]) -> bool {
-    let is_index = |var: &&&Var| indices.iter().filter(|index| matches!(index, Expr::Var(one) if one == **var)).count() == 1;
+    let is_index =
+        |var: &&&Var| indices.iter().filter(|index| matches!(index, Expr::Var(one) if one == **var)).count() == 1;
     loops.iter().filter(is_index).count() == loops.len()
 }
 

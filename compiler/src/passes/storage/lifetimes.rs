@@ -54,7 +54,13 @@ pub(in crate::passes) struct Lifetimes<'f> {
 
 /// When the memory of each allocation is in use.
 pub(in crate::passes) fn lifetimes(func: &PrimFunc) -> Lifetimes<'_> {
-    let mut walk = Walk { found: Lifetimes::default(), loops: Vec::new(), around: Vec::new(), uses: HashMap::new(), depths: Vec::new() };
+    let mut walk = Walk {
+        found: Lifetimes::default(),
+        loops: Vec::new(),
+        around: Vec::new(),
+        uses: HashMap::new(),
+        depths: Vec::new(),
+    };
     walk.stmt(&func.body);
     let Walk { mut found, loops, uses, depths, .. } = walk;
     for (allocation, depth) in found.allocations.iter_mut().zip(depths) {
@@ -150,7 +156,8 @@ impl<'f> Walk<'f> {
     }
 
     fn allocated(&mut self, buffer: &'f Buffer) {
-        let is_concurrent = |around: &Around<'_>| matches!(around, Around::Loop(inner, _) if inner.kind.is_concurrent());
+        let is_concurrent =
+            |around: &Around<'_>| matches!(around, Around::Loop(inner, _) if inner.kind.is_concurrent());
         let inner = self.around.iter().rposition(is_concurrent);
         let bound = self.around.iter().skip(inner.map_or(0, |inner| inner + 1)).map(Around::var).collect();
         let attach = inner.map(|inner| self.around[inner].var());

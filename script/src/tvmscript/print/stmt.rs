@@ -15,8 +15,8 @@
 use tilewright_ir::sabotage;
 use tilewright_ir::{AttrValue, BinaryOp, Expr, For, ForKind, Stmt, StmtKind, VIRTUAL_THREAD};
 
-use super::Printer;
 use super::super::loops::VIRTUAL_AXES;
+use super::Printer;
 use super::expr::quote;
 
 impl Printer {

@@ -1,0 +1,83 @@
+//! The passes that a generated program asks for, and what they need: marks of buffers, and virtual threads.
+
+use std::convert::Infallible;
+
+use tilewright_compiler::passes::{PASSES_ATTRIBUTE, inject_double_buffer};
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{AttrValue, Buffer, For, ForKind, PrimFunc, Stmt, StmtKind, VIRTUAL_THREAD};
+
+use super::super::recipe::Requested;
+use super::schedule::Scheduled;
+
+/// The function with the attribute that asks for the passes. Where buffers are marked, the steps of the schedule are applied first,
+/// as they make the loops in which buffers are filled.
+pub(super) fn with_passes(scheduled: Scheduled, passes: &[Requested]) -> PrimFunc {
+    let Scheduled { mut func, after } = scheduled;
+    if passes.is_empty() {
+        return func;
+    }
+    if passes.contains(&Requested::InjectDoubleBuffer) {
+        func = with_marks(after);
+    }
+    if passes.contains(&Requested::InjectVirtualThread) {
+        let Ok(body) = Virtual.stmt(&func.body);
+        func.body = body;
+    }
+    let names = passes.iter().map(|pass| AttrValue::Str(pass.name().to_owned())).collect();
+    func.attrs.other.push((PASSES_ATTRIBUTE.to_owned(), AttrValue::List(names)));
+    func
+}
+
+/// The function with a mark at each buffer that may have two halves.
+fn with_marks(mut func: PrimFunc) -> PrimFunc {
+    let mut allocated: Vec<Buffer> = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if let StmtKind::Allocate { buffer, .. } = &stmt.kind {
+            allocated.push(buffer.clone());
+        }
+    });
+    for buffer in allocated {
+        let Ok(body) = Mark(&buffer).stmt(&func.body);
+        let marked = PrimFunc { body, ..func.clone() };
+        if inject_double_buffer(&marked).is_ok() {
+            func = marked;
+        }
+    }
+    func
+}
+
+/// Marks a buffer where it is allocated.
+struct Mark<'a>(&'a Buffer);
+
+impl Rewrite for Mark<'_> {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        let StmtKind::Allocate { buffer, body } = &stmt.kind else { return self.stmt_children(stmt) };
+        if buffer != self.0 {
+            return self.stmt_children(stmt);
+        }
+        let (node, value) = (AttrValue::Var(buffer.data.clone()), AttrValue::Int(1));
+        let key = "double_buffer_scope".to_owned();
+        let body = Stmt::new(StmtKind::Attr { node, key, value, body: body.clone() });
+        Ok(Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: body.into() }).at(stmt.span))
+    }
+}
+
+/// Makes parallel loops loops over virtual threads.
+struct Virtual;
+
+impl Rewrite for Virtual {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        let rewritten = self.stmt_children(stmt)?;
+        let StmtKind::For(inner) = &rewritten.kind else { return Ok(rewritten) };
+        if inner.kind != ForKind::Parallel || inner.extent.as_const_int().is_none() {
+            return Ok(rewritten);
+        }
+        let mut inner = For::clone(inner);
+        inner.annotations.push((VIRTUAL_THREAD.to_owned(), AttrValue::Str("vthread.x".to_owned())));
+        Ok(Stmt::new(StmtKind::For(inner.into())).at(stmt.span))
+    }
+}
