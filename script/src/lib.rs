@@ -39,5 +39,7 @@ pub use diagnostic::{DiagnosticRenderer, Source};
 pub use index_map::{Symbols, output_spans, read_condition, read_index_map, read_predicate, read_shape, span_of_name};
 pub use source::{MAX_SCOPES, is_name, nearest, nearest_function};
 pub use tile_layout::{print_xla_layout, read_xla_layout};
-pub use tvmscript::{is_tvmscript, print_expr, print_func, print_module, read_module};
+pub use tvmscript::{
+    Dialect, UnknownDialect, is_tvmscript, print_expr, print_func, print_module, print_module_in, read_module,
+};
 pub use xla::{print_xla_shape, read_xla_shape, read_xla_tiles};

@@ -225,8 +225,7 @@ impl<'a> Reader<'a> {
             && let ast::Expr::Call(call) = &item.context_expr
         {
             if self.opens_block(call) {
-                self.check_no_target(item)?;
-                return self.block_stmt(call, &stmt.body);
+                return self.block_stmt(call, item.optional_vars.as_deref(), &stmt.body);
             }
             if self.callee(&call.func) == Some("init") {
                 return self.init_stmt(call, &stmt.body);
@@ -300,6 +299,7 @@ impl<'a> Reader<'a> {
                 self.bind(name.id.as_str(), binding);
                 Some(BlockItem::Nothing)
             }
+            (ast::Expr::Name(name), value) if self.is_changed(&name.id) => self.assign_scalar(name, value),
             (ast::Expr::Name(name), value) => {
                 let value = self.expr(value)?;
                 Some(BlockItem::Scope(self.bind_let(&name.id, value)))
@@ -324,15 +324,23 @@ impl<'a> Reader<'a> {
             );
         };
         // TVM marks a binding that is no buffer: `x: T.let[T.int32] = value`.
-        let annotation = match &*assign.annotation {
-            ast::Expr::Subscript(marked) if self.callee(&marked.value) == Some("let") => &marked.slice,
-            _ => &assign.annotation,
+        let (annotation, is_let) = match &*assign.annotation {
+            ast::Expr::Subscript(marked) if self.callee(&marked.value) == Some("let") => (&marked.slice, true),
+            _ => (&assign.annotation, false),
         };
+        // `x: T.let = value` has the type of the value.
+        if self.callee(annotation) == Some("let") {
+            let value = self.expr(value)?;
+            return Some(BlockItem::Scope(self.bind_let(&name.id, value)));
+        }
         let ty = match &**annotation {
             ast::Expr::Call(call) => self.dtype(&call.func)?,
             annotation => self.dtype(annotation)?,
         };
         let value = self.value_in(value, ty)?;
+        if !is_let && self.is_changed(&name.id) {
+            return Some(BlockItem::Scope(self.declare_scalar(&name.id, value, name.range())));
+        }
         Some(BlockItem::Scope(self.bind_let(&name.id, value)))
     }
 
@@ -355,6 +363,9 @@ impl<'a> Reader<'a> {
 
     /// Reads `A[i] += x` as `A[i] = A[i] + x`.
     fn augmented(&mut self, assign: &'a ast::StmtAugAssign) -> Option<Stmt> {
+        if let ast::Expr::Name(name) = &*assign.target {
+            return self.update_scalar(name, assign);
+        }
         let ast::Expr::Subscript(target) = &*assign.target else {
             return self.error(
                 "unsupported",
@@ -393,8 +404,8 @@ impl<'a> Reader<'a> {
         let cond = self.condition(test);
         let message = match message {
             None => String::new(),
-            Some(message) => match string(message) {
-                Some(text) => text.to_owned(),
+            Some(message) => match assert_message(message) {
+                Some(text) => text,
                 None => return self.error("assert", message.range(), "the message is a string", "write it in quotes"),
             },
         };
@@ -460,4 +471,17 @@ impl<'a> Reader<'a> {
 /// Creates an `if` statement.
 fn branch(cond: Expr, then_body: Stmt, else_body: Option<Stmt>) -> Stmt {
     Stmt::new(StmtKind::If { cond, then_body: Arc::new(then_body), else_body: else_body.map(Arc::new) })
+}
+
+/// Returns the message of an assertion: a string or, as release 0.27 prints it, the kind of the error and the parts of the message,
+/// `("RuntimeError", ["..."])`.
+fn assert_message(message: &ast::Expr) -> Option<String> {
+    match super::reader::sequence(message) {
+        None => string(message).map(str::to_owned),
+        Some([kind, parts]) => {
+            string(kind)?;
+            super::reader::sequence(parts)?.iter().map(string).collect()
+        }
+        Some(_) => None,
+    }
 }
