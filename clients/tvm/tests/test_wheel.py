@@ -140,7 +140,7 @@ def main(a: T.handle, B: T.Buffer((9,), "float32"), k: T.int32):
     n = T.int32()
     A = T.match_buffer(a, (n, 7), "float32")
     assert k < 3, "too large"
-    with T.LetStmt(k * 2) as x:
+    with T.LetStmt(T.min(k, 2)) as x:
         with T.alloc_buffer((4,), "float32", scope="local") as X:
             for i in T.unroll(4):
                 X[i] = T.Select(x < 3, A[0, i], T.float32(1))

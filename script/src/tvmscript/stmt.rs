@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     pub(super) fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
         let (scope, scopes) = (self.names.len(), self.scopes);
         self.depth += 1;
-        let mut open: Vec<(ScopeWrapper, Vec<Stmt>)> = Vec::new();
+        let mut open: Vec<(ScopeWrapper, Vec<Stmt>, TextRange)> = Vec::new();
         let mut current = Vec::new();
         for stmt in body {
             let too_deep = match () {
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
                 Some(BlockItem::Stmt(read)) => current.push(read.at(Some(span(stmt.range())))),
                 Some(BlockItem::Scope(wrap)) => {
                     self.scopes += 1;
-                    open.push((wrap, std::mem::take(&mut current)));
+                    open.push((wrap, std::mem::take(&mut current), stmt.range()));
                 }
                 Some(BlockItem::Nothing) | None => {}
             }
@@ -153,8 +153,10 @@ impl<'a> Reader<'a> {
         self.scopes = scopes;
         self.depth -= 1;
         let innermost = Stmt::seq(current);
-        open.into_iter().rev().fold(innermost, |body, (wrap, mut before)| {
-            before.push(wrap(body));
+        open.into_iter().rev().fold(innermost, |body, (wrap, mut before, range)| {
+            let scope = wrap(body);
+            let is_binding = matches!(scope.kind, StmtKind::Let { .. });
+            before.push(if is_binding { scope.at(Some(span(range))) } else { scope });
             Stmt::seq(before)
         })
     }
