@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Makes a virtual environment with TVM in .deps/tvm, for scripts/tvm_corpus.py. Prints the path of its Python.
+# Makes a virtual environment with TVM in .deps/tvm, or in the folder TVM_ENV, for scripts/tvm_corpus.py and the tests of
+# clients/tvm. Prints the path of its Python.
 #
 #   python=$(scripts/tvm_env.sh) && "$python" scripts/tvm_corpus.py --out .deps/corpus
 #
 # Does nothing if it is there already: the marker names the packages that were installed last.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=.deps/tvm
+folder=${TVM_ENV:-.deps/tvm}
 packages="apache-tvm==0.27.0.post1 numpy"
 say() { printf '%s\n' "tvm_env: $*" >&2; }
 

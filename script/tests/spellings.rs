@@ -2,7 +2,7 @@
 
 use tilewright_ir::Diagnostic;
 use tilewright_ir::equal::modules_equal;
-use tilewright_script::{print_module, read_module};
+use tilewright_script::{Dialect, print_module, print_module_in, read_module};
 
 /// Returns the function `f` with these parameters and this body.
 fn program(params: &str, body: &str) -> String {
@@ -212,10 +212,37 @@ fn accesses_of_bare_memory_and_assumptions_are_one_error() {
 }
 
 #[test]
-fn a_block_with_its_extents_in_the_head_is_one_error_and_its_body_is_skipped() {
-    for head in ["T.block([3], \"B\") as [vi]", "T.block([3], \"B\") as vi", "T.block([3], \"B\")"] {
-        let inner = "            T.bind(vi, i)\n            T.reads(A[vi, 0])\n            B[vi] = A[vi, 0]";
-        let body = format!("    for i in range(3):\n        with {head}:\n{inner}\n    B[3] = A[0, 0]");
+fn a_block_may_have_the_domains_of_its_axes_in_its_head() {
+    let block = |head: &str, parts: &str| {
+        format!(
+            "    for i, k in T.grid(3, 2):\n        with {head}:\n{parts}            B[vi * 8 + vk] = A[vi, vk]\n    B[3] = A[0, 0]"
+        )
+    };
+    let binds = "            T.bind(vi, i)\n            T.bind(vk, k + 2)\n            T.where(k < 1)\n";
+    let plain = block(
+        "T.sblock(\"B\")",
+        "            vi = T.axis.spatial(3, i)\n            vk = T.axis.reduce((2, 7), k + 2)\n            T.where(k < 1)\n",
+    );
+    for head in ["[3, T.reduce_axis(2, 7)]", "[(0, 3), T.reduce_axis(2, 7)]", "(3, T.reduce_axis(2, 7))"] {
+        let written = block(&format!("T.block({head}, \"B\") as [vi, vk]"), binds);
+        assert_same(&program(PARAMS, &written), &program(PARAMS, &plain));
+    }
+}
+
+#[test]
+fn a_block_with_a_wrong_head_is_one_error_and_its_body_is_skipped() {
+    let bind = "            T.bind(vi, i)\n";
+    for (head, binds) in [
+        ("T.block([3], \"B\") as [vi]", ""),
+        ("T.block([3], \"B\") as [vi]", "            T.bind(vi, i)\n            T.bind(vi, 1)\n"),
+        ("T.block([3], \"B\")", bind),
+        ("T.block([3], \"B\") as [vi, vj]", bind),
+        ("T.block([T.data_axis(3)], \"B\") as vi", bind),
+        ("T.block([T.reduce_axis(1, 2, 3)], \"B\") as vi", bind),
+        ("T.block(\"B\") as vi", bind),
+    ] {
+        let inner = "            T.reads(A[vi, 0])\n            B[vi] = A[vi, 0]";
+        let body = format!("    for i in range(3):\n        with {head}:\n{binds}{inner}\n    B[3] = A[0, 0]");
         let error = only_error(&program(PARAMS, &body), "block", 4);
         assert!(error.help.is_some_and(|help| help.contains("T.axis")), "{head}");
     }
@@ -347,4 +374,191 @@ fn a_shape_that_names_a_binding_has_its_value() {
     }
     let doubled = (1..40).map(|at| format!("    x{at} = x{0} + x{0}\n", at - 1)).collect::<Vec<_>>().concat();
     round_trip(&program(params, &format!("    x0 = n\n{doubled}    D = T.alloc_buffer((x39,))\n    D[0] = A[0, 0]")));
+}
+
+#[test]
+fn a_scalar_that_changes_is_a_local_buffer_of_one_element() {
+    let params = "B: T.Buffer((8,), \"int32\"), k: T.int32";
+    let plain = "    x = T.alloc_buffer((1,), \"int32\", scope=\"local\")\n    x[0] = k + 1\n    for i in range(4):\n        \
+        x[0] = x[0] + i\n    B[0] = x[0]";
+    for update in ["x = x + i", "x += i"] {
+        for declared in ["x: T.int32 = k + 1", "x = k + 1"] {
+            let written = format!("    {declared}\n    for i in range(4):\n        {update}\n    B[0] = x");
+            assert_same(&program(params, &written), &program(params, plain));
+        }
+    }
+    // In the same block and in branches, and with another one of the same name in a block behind.
+    let branch = "    x: T.int32 = k\n    if k < 3:\n        x = 2\n    else:\n        x = x * 3\n    B[x] = 1\n    for i in range(3):\n        \
+        y = i\n        B[y] = x";
+    let text = round_trip(&program(params, branch));
+    assert_eq!(text.matches("alloc_buffer").count(), 1, "{text}");
+    assert_eq!(text.matches("x[0] = ").count(), 3, "{text}");
+}
+
+#[test]
+fn a_name_that_is_bound_again_in_its_block_or_with_let_needs_no_memory() {
+    let params = "B: T.Buffer((8,), \"int32\"), k: T.int32";
+    for body in [
+        "    x = k + 1\n    x = x * 2\n    B[x] = x",
+        "    x: T.let[T.int32] = k\n    for i in range(4):\n        x: T.let[T.int32] = i\n        B[i] = x\n    B[0] = x",
+        "    x: T.let = k\n    B[0] = x",
+        "    for i in range(4):\n        x = i\n        B[i] = x\n    for i in range(4):\n        x = k\n        B[i] = x",
+    ] {
+        let module = read_module(&program(params, body)).unwrap_or_else(|found| panic!("{found:#?}\n{body}"));
+        assert!(!print_module(&module).contains("alloc_buffer"), "{body}");
+    }
+}
+
+#[test]
+fn what_is_no_scalar_does_not_change() {
+    let params = "B: T.Buffer((8,), \"int32\"), k: T.int32";
+    for (body, line) in [
+        ("    for i in range(4):\n        k = i\n    B[0] = k", 4),
+        ("    for i in range(4):\n        for j in range(3):\n            i = j\n        B[i] = 1", 5),
+        ("    x: T.let[T.int32] = k\n    for i in range(4):\n        x = i\n    B[0] = x", 5),
+        ("    k += 1\n    B[0] = k", 3),
+        ("    B += 1", 3),
+    ] {
+        only_error(&program(params, body), "reassigned", line);
+    }
+    only_error(&program(params, "    y += 1\n    B[0] = k"), "reassigned", 3);
+}
+
+#[test]
+fn the_message_of_an_assertion_may_have_a_kind_and_parts() {
+    let params = "B: T.Buffer((8,), \"int32\"), k: T.int32";
+    let body = |message: &str| format!("    assert k < 3, {message}\n    B[k] = 1");
+    assert_same(
+        &program(params, &body("(\"ValueError\", [\"too\", \" large\"])")),
+        &program(params, &body("\"too large\"")),
+    );
+    for message in ["(\"ValueError\", \"too large\")", "(\"ValueError\", [k])", "(3, [\"x\"])", "[\"x\"]", "k"] {
+        only_error(&program(params, &body(message)), "assert", 3);
+    }
+}
+
+#[test]
+fn blocks_have_axes_of_all_kinds_hints_and_parts_of_buffers() {
+    let block = |word: &str, attr: &str, access: &str| {
+        format!(
+            "    for i, j in T.grid(3, 2):\n        with T.{word}(\"C\"):\n            vi = T.axis.spatial(3, i)\n            \
+            vj = T.axis.scan(2, j)\n            vk = T.axis.opaque(2, j)\n            T.{attr}({{\"hint\": 1}})\n            \
+            {access}"
+        )
+    };
+    let window = "W = T.match_buffer(A[vi, vj * 4:vj * 4 + 4], (4,))\n            B[vi * 8 + vj * 4 + vk] = W[vk]";
+    let plain = "B[vi * 8 + vj * 4 + vk] = A[vi, vj * 4 + vk]";
+    let text = round_trip(&program(PARAMS, &block("sblock", "sblock_attr", plain)));
+    assert!(
+        text.contains("T.axis.scan(2, j)") && text.contains("T.axis.opaque(2, j)") && text.contains("hint"),
+        "{text}"
+    );
+    assert_same(
+        &program(PARAMS, &block("block", "block_attr", window)),
+        &program(PARAMS, &block("sblock", "sblock_attr", plain)),
+    );
+    only_error(
+        &program(PARAMS, &block("block", "block_attr", "T.axis.spiral(2, j)\n            B[0] = A[0, 0]")),
+        "unknown-function",
+        9,
+    );
+}
+
+#[test]
+fn memory_that_is_realized_is_allocated() {
+    let declared = "    X = T.buffer_decl((16,), \"int8\")\n";
+    let plain = "    X = T.alloc_buffer((16,), \"int8\", scope=\"local\")\n    X[3] = 1";
+    let written = format!("{declared}    with T.realize(X[0:16], \"local\"):\n        X[3] = 1");
+    assert_same(&program(PARAMS, &written), &program(PARAMS, plain));
+    only_error(&program(PARAMS, &written.replace("0:16", "0:8")), "unsupported", 4);
+    only_error(
+        &program(PARAMS, "    with T.realize(A[0:3, 0:8], \"local\"):\n        A[0, 0] = 1.0"),
+        "unsupported",
+        3,
+    );
+}
+
+#[test]
+fn constructs_without_a_meaning_here_are_one_error_at_their_place() {
+    for call in ["T.Shuffle([A[0, 0:4]], [2])", "T.vectorlow(A[0, 0:4])"] {
+        let error = only_error(&program(PARAMS, &format!("    x = {call}\n    B[0] = x + x")), "unsupported", 3);
+        assert!(error.help.is_some_and(|help| help.contains("lanes")), "{call}");
+    }
+    let texture = "    X: T.handle(\"float32\", \"global.texture\") = T.nd_mem_alloc_with_scope(\"global.texture\", 2, 4)\n    \
+        T.texture2d_store(X, 0, 0, A[0, 0:4])\n    B[0] = T.texture2d_load(X, 0, 0)";
+    let found = read_module(&program(PARAMS, texture)).unwrap_err();
+    assert_eq!(found[0].code, "unsupported", "{found:?}");
+    only_error(&program(PARAMS, "    T.tvm_no_such_thing(A.data, 1)\n    B[0] = A[0, 0]"), "unknown-function", 3);
+}
+
+/// Prints a program for a release.
+fn printed(source: &str, dialect: Dialect) -> String {
+    let module = read_module(source).unwrap_or_else(|found| panic!("{found:#?}\n{source}"));
+    let text = print_module_in(&module, dialect).unwrap_or_else(|found| panic!("{found:#?}\n{source}"));
+    let again = read_module(&text).unwrap_or_else(|found| panic!("{found:#?}\n{text}"));
+    // Memory and bindings may last longer in the text of a release, so that only its own reading is the same again.
+    assert_eq!(print_module_in(&again, dialect).unwrap(), text);
+    text
+}
+
+#[test]
+fn each_release_has_its_own_words() {
+    let body = "    with T.sblock(\"C\"):\n        X = T.alloc_buffer((4,), \"float32\", scope=\"local\")\n        \
+        T.sblock_attr({\"hint\": 1})\n        y: T.int32 = 3\n        Y = T.alloc_buffer((4,), \"float32\")\n        \
+        Y[y] = A[0, y]\n        X[y] = Y[y]\n        B[y] = X[y]";
+    let source = program(PARAMS, body);
+    let new = printed(&source, Dialect::Tvm0_27);
+    for part in [
+        "from tvm.script import tirx as T\n\n@I.ir_module\nclass Module:\n    @T.prim_func(s_tir=True)\n    def f(",
+        "with T.sblock(\"C\"):",
+        "T.sblock_attr({",
+        "X = T.sblock_alloc_buffer((4,), \"float32\", scope=\"local\")",
+        "y: T.let[T.int32] = 3",
+        "Y = T.alloc_buffer((4,), \"float32\")",
+    ] {
+        assert!(new.contains(part), "{part}\n{new}");
+    }
+    let old = printed(&source, Dialect::Tvm0_16);
+    for part in [
+        "from tvm.script import tir as T\n\n@I.ir_module\nclass Module:\n    @T.prim_func\n    def f(",
+        "with T.block(\"C\"):",
+        "T.block_attr({",
+        "X = T.alloc_buffer((4,), \"float32\", scope=\"local\")",
+        "y: T.int32 = 3",
+        "Y = T.decl_buffer((4,), \"float32\")",
+    ] {
+        assert!(old.contains(part), "{part}\n{old}");
+    }
+}
+
+#[test]
+fn scopes_that_end_early_are_printed_as_a_release_can_say_it() {
+    let body = "    with T.LetStmt(T.int32(3)) as x:\n        with T.alloc_buffer((4,), \"float32\") as X:\n            \
+        X[x] = A[0, x]\n            B[x] = X[x]\n        B[2] = A[0, 2]\n    with T.LetStmt(T.int32(4)) as x:\n        B[x] = A[0, x]\n    B[0] = A[0, 0]";
+    let new = printed(&program(PARAMS, body), Dialect::Tvm0_27);
+    assert!(!new.contains("with ") && new.contains("x: T.let[T.int32] = 3"), "{new}");
+    assert!(new.contains("x_1: T.let[T.int32] = 4"), "one name has one value: {new}");
+    let old = printed(&program(PARAMS, body), Dialect::Tvm0_16);
+    assert!(
+        old.contains("with T.LetStmt(3) as x:") && old.contains("with T.decl_buffer((4,), \"float32\") as X:"),
+        "{old}"
+    );
+}
+
+#[test]
+fn what_a_release_cannot_say_is_an_error() {
+    let refused = |source: &str, dialect: Dialect| {
+        let module = read_module(source).unwrap_or_else(|found| panic!("{found:#?}\n{source}"));
+        let found = print_module_in(&module, dialect).expect_err(source);
+        assert_eq!(found.iter().map(|fault| fault.code).collect::<Vec<_>>(), ["dialect"], "{found:#?}");
+        assert!(found[0].help.is_some(), "{found:?}");
+    };
+    let request = "    T.func_attr({\"layout_transform_map\": {A: [lambda i, j: [j, i]]}})\n    B[0] = A[0, 0]";
+    refused(&program(PARAMS, request), Dialect::Tvm0_16);
+    refused(&program(PARAMS, request), Dialect::Tvm0_27);
+    let separators = "    X = T.alloc_buffer((4, 6), \"float32\", axis_separators=[1])\n    X[0, 0] = A[0, 0]";
+    refused(&program(PARAMS, separators), Dialect::Tvm0_27);
+    assert!(printed(&program(PARAMS, separators), Dialect::Tvm0_16).contains("axis_separators=[1]"));
+    assert!("0.8".parse::<Dialect>().is_err());
+    assert!(Dialect::ALL.iter().all(|dialect| dialect.name().parse() == Ok(*dialect)));
 }

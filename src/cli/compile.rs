@@ -9,13 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tilewright_ir::Module;
+use tilewright_ir::{Diagnostic, Module};
+use tilewright_script::{Dialect, print_module_in};
 use tilewright_verify::{Judge, Report};
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
-use super::options::{Global, Limits};
+use super::options::{DialectOption, Global, Limits};
 use super::printer::Printer;
 use crate::certificate;
 use crate::codegen::{Generated, Kernels};
@@ -42,6 +43,8 @@ pub struct Args {
     /// The folder to make; it may not exist yet, or has to be empty
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    #[command(flatten)]
+    dialect: DialectOption,
     #[command(flatten)]
     limits: Limits,
     /// Kernels that test every place in a texture before they access it and report the first that is outside
@@ -96,7 +99,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         // keeps everything from being written below.
         if let Some(kernels) = &lowering.kernels {
             let kernels = kernels.as_ref().map_err(|found| fault(found.clone()))?;
-            outputs.extend(files(&program.func.name, &lowering, form(kernels, args.checked)));
+            let form = form(kernels, args.checked);
+            outputs.extend(files(&program.func.name, &lowering, form, args.dialect.dialect).map_err(fault)?);
         }
         printer.diagnostics(&input.source, &lowering.notes);
         let mut function = FunctionOutcome::of_lowering(&program.func.name, &lowering);
@@ -150,17 +154,22 @@ fn form(kernels: &Kernels, is_checked: bool) -> &Generated {
 
 /// The files of one function: kernels, host metadata, and the program after each step. Characters of the function's name
 /// that are not alphanumeric are replaced by `_` in file names.
-fn files(function: &str, lowering: &Lowering, generated: &Generated) -> Vec<Output> {
+fn files(
+    function: &str,
+    lowering: &Lowering,
+    generated: &Generated,
+    dialect: Dialect,
+) -> Result<Vec<Output>, Vec<Diagnostic>> {
     let stem: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
     let mut outputs = vec![
         Output { name: format!("{stem}.{}", generated.target.file_suffix), text: generated.source.clone() },
         Output { name: format!("{stem}.json"), text: to_line(&generated.metadata) + "\n" },
     ];
     for (position, stage) in lowering.stages.iter().enumerate() {
-        let text = tilewright_script::print_module(&Module { funcs: vec![stage.func.clone()] });
+        let text = print_module_in(&Module { funcs: vec![stage.func.clone()] }, dialect)?;
         outputs.push(Output { name: format!("{stem}.{position}-{}.py", stage.name), text });
     }
-    outputs
+    Ok(outputs)
 }
 
 /// Refuses an output folder that is not empty, and a path that is not a folder.

@@ -1,12 +1,12 @@
 //! `tilewright opt`: runs the named passes and prints TVMScript. Nothing is proved.
 
 use tilewright_ir::{Diagnostic, Module, PrimFunc};
-use tilewright_script::Source;
+use tilewright_script::{Source, print_module_in};
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
-use super::options::{Global, Limits};
+use super::options::{DialectOption, Global, Limits};
 use super::printer::Printer;
 use crate::json::to_line;
 use crate::passes::{PASSES, Pass, pass_by_name};
@@ -20,7 +20,8 @@ const NARROW: usize = 60;
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  tilewright opt --list\n  tilewright opt -p apply_buffer_transforms,flatten_buffer \
-                        examples/nhwc_to_nchwc.tvm.py\n  tilewright opt -p flatten_buffer - < program.py\n\nA TE \
+                        examples/nhwc_to_nchwc.tvm.py\n  tilewright opt -p flatten_buffer - < program.py\n  tilewright opt \
+                        --dialect 0.27 program.py\n\nA TE \
                         program is lowered first; without -p that is all. Nothing is proved here: see check and \
                         validate."
 )]
@@ -31,6 +32,8 @@ pub struct Args {
     /// List the passes
     #[arg(long)]
     list: bool,
+    #[command(flatten)]
+    dialect: DialectOption,
     #[command(flatten)]
     limits: Limits,
     /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input
@@ -68,19 +71,19 @@ pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus,
         }
         module.funcs.push(func);
     }
-    print(&module, printer)?;
+    let script = print_module_in(&module, args.dialect.dialect).map_err(fault)?;
+    print(&module, &script, printer)?;
     Ok(ExitStatus::Success)
 }
 
 /// Prints a module as TVMScript, or in a document of schema `tilewright.opt/1`.
-fn print(module: &Module, printer: &mut Printer) -> Result<(), Failure> {
-    let script = tilewright_script::print_module(module);
+fn print(module: &Module, script: &str, printer: &mut Printer) -> Result<(), Failure> {
     if printer.is_json() {
         let functions: Vec<&str> = module.funcs.iter().map(|func: &PrimFunc| func.name.as_str()).collect();
         let document = serde_json::json!({"schema": "tilewright.opt/1", "functions": functions, "script": script});
         return printer.json(&to_line(&document));
     }
-    printer.result(&script)
+    printer.result(script)
 }
 
 /// Prints the names and summaries of the passes.

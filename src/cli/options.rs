@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tilewright_device::DeviceHost;
 use tilewright_ir::{Diagnostic, TextureLimits};
-use tilewright_script::Source;
+use tilewright_script::{Dialect, Source};
 
 use super::failure::Failure;
 
@@ -95,6 +95,14 @@ pub struct Limits {
     /// which every device with images has, where none is used or a graph is planned
     #[arg(long, value_name = "WIDTHxHEIGHT")]
     pub limits: Option<TextureLimits>,
+}
+
+/// The notation in which programs are printed.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct DialectOption {
+    /// The notation of the TVMScript that is printed: that of a release of TVM, 0.16 or 0.27, or canonical
+    #[arg(long, value_name = "RELEASE", default_value_t = Dialect::Canonical)]
+    pub dialect: Dialect,
 }
 
 fn parse_device(text: &str) -> Result<String, String> {

@@ -141,7 +141,7 @@ pub fn validate_given(
     let how = if reassociate { Order::Any } else { Order::Same };
     let runs = executed::refute_in(how, Before::Func(before), &after, Some(&evidence), &mut reports);
     if runs != Runs::Differ {
-        take_back(judge, before, &mut reports);
+        take_back(judge, before, &after, &mut reports);
     }
     let is_proved = !reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved());
     let is_refuted = reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_)));

@@ -11,19 +11,20 @@
 //! | `with T.init():` | runs at the first instance of a reduction |
 //! | `W = T.match_buffer(A[i:i + 4], (4,))` | a part of a buffer: [`super::windows`] |
 //! | `T.sblock_attr({...})`, `T.block_attr({...})` | hints |
+//! | `with T.block([128], "C") as [i]:` and `T.bind(i, x)` | a block as release 0.8 printed it: [`super::heads`] |
 //!
 //! A block becomes an attribute of plain statements, as [`tilewright_ir::block`] says.
 
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{AttrValue, AxisKind, BinaryOp, Block, BlockAxis, BlockRegion, Expr, Stmt, StmtKind, Var};
 
 use super::loops::extent_between;
+use super::promote::Value;
 use super::reader::{Binding, Reader, sequence, string};
-use crate::source::span;
 
 /// A block whose statements are being read.
 #[derive(Default)]
@@ -57,11 +58,28 @@ impl<'a> Reader<'a> {
         matches!(self.callee(&call.func), Some("block" | "sblock"))
     }
 
-    /// Reads `with T.sblock("C"):`. `None` if there is an error; the statements of the block are read in any case.
-    pub(super) fn block_stmt(&mut self, call: &'a ast::ExprCall, body: &'a [ast::Stmt]) -> Option<Stmt> {
+    /// Reads `with T.sblock("C"):`, or `with T.block([n], "C") as [i]:` as [`super::heads`] says. `None` if there is an error; the
+    /// statements of the block are read in any case but that of a wrong head.
+    pub(super) fn block_stmt(
+        &mut self,
+        call: &'a ast::ExprCall,
+        target: Option<&'a ast::Expr>,
+        body: &'a [ast::Stmt],
+    ) -> Option<Stmt> {
         let callee = self.callee(&call.func).unwrap_or("sblock").to_owned();
-        let args = self.bind_args(call, &callee, &["name", "no_realize", "exec_scope"], 0)?;
-        let name = match args.get(0) {
+        let axes = call.arguments.args.first().and_then(sequence);
+        let params: &[&str] =
+            if axes.is_some() { &["axes", "name", "exec_scope"] } else { &["name", "no_realize", "exec_scope"] };
+        let args = self.bind_args(call, &callee, params, 0)?;
+        let head = match (axes, target) {
+            (Some(axes), target) => self.head(call, axes, target, body)?,
+            (None, Some(target)) => {
+                let help = "bind the axes inside of the block: `i = T.axis.spatial(n, x)`";
+                return self.error("block", target.range(), "a block binds no names here", help);
+            }
+            (None, None) => Vec::new(),
+        };
+        let name = match args.get(usize::from(axes.is_some())) {
             None => "",
             Some(name) => {
                 let Some(text) = string(name) else {
@@ -73,8 +91,11 @@ impl<'a> Reader<'a> {
         };
         let scope = self.names.len();
         self.blocks.push(OpenBlock::default());
+        for (name, kind, (domain, value)) in head {
+            self.bind_axis(name, kind, domain, value);
+        }
         let (mut rest, mut is_read) = (Vec::new(), true);
-        for stmt in body {
+        for stmt in body.iter().filter(|stmt| axes.is_none() || !self.is_bind(stmt)).collect::<Vec<_>>() {
             match self.block_part(stmt) {
                 Some(read) => is_read &= read,
                 None => rest.push(stmt),
@@ -201,33 +222,49 @@ impl<'a> Reader<'a> {
             return self.error("block", target.range(), "an axis has one name", "`i = T.axis.spatial(n, x)`");
         };
         let value = self.value(value)?;
-        let (min, extent, value) = match sequence(domain) {
-            Some([start, stop]) => {
+        let parts = match sequence(domain) {
+            Some([only]) => {
+                let help = "`(2, 130)`, or `128` without parentheses";
+                return self.error("block", only.range(), "a domain is an extent, or a start and an end", help);
+            }
+            Some(parts) => parts,
+            None => std::slice::from_ref(domain),
+        };
+        let (domain, value) = self.axis_domain(parts, value, domain.range())?;
+        self.bind_axis(&name.id, kind, domain, value);
+        Some(())
+    }
+
+    /// Reads the domain of an axis, an extent or a start and an end. Returns its start and its extent, and the value of the axis, of one
+    /// type.
+    pub(super) fn axis_domain(
+        &mut self,
+        parts: &'a [ast::Expr],
+        value: Value,
+        range: TextRange,
+    ) -> Option<((Expr, Expr), Expr)> {
+        let (min, extent, value) = match parts {
+            [start, stop] => {
                 let (start, stop) = (self.value(start), self.value(stop));
-                let (start, stop) = self.unify(start?, stop?, domain.range())?;
-                let (start, value) = self.unify(start.into(), value, domain.range())?;
+                let (start, stop) = self.unify(start?, stop?, range)?;
+                let (start, value) = self.unify(start.into(), value, range)?;
                 let extent = extent_between(&start, stop);
                 (start, extent, value)
             }
-            Some(_) => {
-                return self.error(
-                    "block",
-                    domain.range(),
-                    "a domain is an extent, or a start and an end",
-                    "`(2, 130)`",
-                );
-            }
-            None => {
-                let extent = self.value(domain)?;
-                let (extent, value) = self.unify(extent, value, call.range())?;
+            [extent] => {
+                let extent = self.value(extent)?;
+                let (extent, value) = self.unify(extent, value, range)?;
                 (Expr::Int { value: 0, ty: value.dtype().scalar }, Some(extent), value)
             }
+            _ => {
+                let help = "`T.axis.spatial((2, 130), x)`";
+                return self.error("block", range, "a domain is an extent, or a start and an end", help);
+            }
         };
-        let Some(extent) = extent else {
-            return self.error("block", domain.range(), "the domain is too large", "an extent fits its type");
-        };
-        self.bind_axis(&name.id, kind, (min, extent), value);
-        Some(())
+        match extent {
+            Some(extent) => Some(((min, extent), value)),
+            None => self.error("block", range, "the domain is too large", "an extent fits its type"),
+        }
     }
 
     /// Reads `i, k = T.axis.remap("SR", [x, y])`: the domains are those of the loops.
@@ -351,25 +388,6 @@ impl<'a> Reader<'a> {
     pub(super) fn remember_range(&mut self, var: &Var, min: &Expr, extent: &Expr) {
         self.ranges.push((var.clone(), min.clone(), extent.clone()));
     }
-
-    /// Says that a name in `with T.block(...) as i:` is not read.
-    pub(super) fn check_no_target(&mut self, item: &'a ast::WithItem) -> Option<()> {
-        match &item.optional_vars {
-            None => Some(()),
-            Some(target) => {
-                let help = "bind the axes inside of the block: `i = T.axis.spatial(n, x)`";
-                self.errors.push(
-                    tilewright_ir::Diagnostic::error(
-                        "block",
-                        Some(span(target.range())),
-                        "a block binds no names here",
-                    )
-                    .with_help(help),
-                );
-                None
-            }
-        }
-    }
 }
 
 /// All indices of an axis.
@@ -392,7 +410,7 @@ fn range_extent(lower: &Expr, upper: Expr) -> Option<Expr> {
 }
 
 /// Returns the kind of an axis by its name or its letter.
-fn axis_kind(name: &str) -> Option<AxisKind> {
+pub(super) fn axis_kind(name: &str) -> Option<AxisKind> {
     match name {
         "spatial" | "S" => Some(AxisKind::Spatial),
         "reduce" | "R" => Some(AxisKind::Reduce),

@@ -162,6 +162,15 @@ impl<'a> Reader<'a> {
                 let help = "what has to hold of a call is `assert condition, \"...\"`, which the program checks";
                 return self.error("unsupported", range, "assumptions are not read", help);
             }
+            "Shuffle" | "vectorlow" | "vectorhigh" | "vectorcombine" => {
+                let help = "choose lanes by their indices: `A[i * 4 + 2]`, or `A[T.Ramp(i * 8, 2, 4)]`";
+                return self.error("unsupported", range, format!("`T.{name}` takes vectors apart"), help);
+            }
+            "nd_mem_alloc_with_scope" => {
+                let help = "allocate the texture with `T.texture2d_alloca(height=h, width=w, dtype=\"float32\")`, or give \
+                    the program before TVM lowers textures, with `T.alloc_buffer(..., scope=\"global.texture\")`";
+                return self.error("unsupported", range, "memory of a texture has no type here", help);
+            }
             // A hint for branch prediction, with the value of its argument.
             "likely" => return self.bind_args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
             _ => {

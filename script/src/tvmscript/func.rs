@@ -90,6 +90,8 @@ impl<'a> Reader<'a> {
         self.tiles.clear();
         self.separators.clear();
         self.forget_lets();
+        self.changed = super::scalars::changed_names(def);
+        self.scalars.clear();
         self.symbols = Symbols::default();
         let before = self.errors.len();
         let mut attrs = FuncAttrs::default();

@@ -46,12 +46,14 @@ mod buffer;
 mod calls;
 mod expr;
 mod func;
+mod heads;
 mod lets;
 mod loops;
 mod print;
 mod promote;
 mod quoted;
 pub(crate) mod reader;
+mod scalars;
 mod scopes;
 pub(crate) mod scripted;
 mod stmt;
@@ -63,7 +65,7 @@ mod windows;
 use ruff_python_ast as ast;
 use tilewright_ir::{Diagnostic, Module, validate};
 
-pub use print::{print_expr, print_func, print_module};
+pub use print::{Dialect, UnknownDialect, print_expr, print_func, print_module, print_module_in};
 pub use scripted::{Scripted, is_scheduled, read_scripted};
 
 /// Reads every `@T.prim_func` of a file, also inside a `@tvm.script.ir_module` class, and validates the functions.

@@ -81,6 +81,10 @@ pub(crate) struct Reader<'a> {
     pub(super) tiles: Vec<PendingTile<'a>>,
     /// The blocks around the current statement.
     pub(super) blocks: Vec<OpenBlock>,
+    /// The names that the function changes, see `scalars`.
+    pub(super) changed: Vec<&'a str>,
+    /// The buffers of the scalars that change.
+    pub(super) scalars: Vec<Buffer>,
     /// The first value and the extent of each loop so far.
     pub(super) ranges: Vec<(Var, Expr, Expr)>,
     /// The entries of `{"axis_separators": {A: [1]}}` among the function's attributes.

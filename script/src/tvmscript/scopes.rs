@@ -9,6 +9,7 @@
 //! | `T.alloc_local(...)`, `T.alloc_shared(...)` | allocates a buffer in that scope |
 //! | `T.buffer_decl(...)` or `T.Buffer(...)` without `data` | declares a buffer whose memory an `Allocate` provides (RFC 63) |
 //! | `T.allocate(...)` | allocates memory; its name is a pointer, for `data=` |
+//! | `T.realize(A[0:16], "local")` | allocates a buffer that `T.buffer_decl` declared without memory |
 //! | `T.texture2d_alloca(...)` | allocates a texel buffer |
 //! | `T.LetStmt(x)`, `T.let(...)` | binds a value to a name |
 //! | `T.launch_thread("blockIdx.x", n)` | runs the body for each index of a launch axis |
@@ -151,6 +152,7 @@ impl<'a> Reader<'a> {
                 Some(attr(node?, key, value?))
             }
             "launch_thread" => self.launch_thread(target, call),
+            "realize" => self.realize(call),
             "Assert" => {
                 let args = self.bind_args(call, "Assert", &["condition", "message"], 2)?;
                 let Some(BlockItem::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
@@ -223,6 +225,34 @@ impl<'a> Reader<'a> {
         let annotations: Vec<_> = virtual_thread(thread).into_iter().collect();
         let min = Expr::Int { value: 0, ty: var.dtype().scalar };
         Some(Box::new(move |body| Stmt::new(StmtKind::For(For { var, min, extent, kind, annotations, body }.into()))))
+    }
+
+    /// Reads `T.realize(A[0:16], "local")`, with which TVM printed the memory of a buffer until release 0.8. The region is the whole
+    /// buffer: TVM subtracted its start from every index later.
+    fn realize(&mut self, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
+        let args = self.bind_args(call, "realize", &["buffer_slice", "scope", "condition"], 1)?;
+        let region = args.get(0)?;
+        let read = self.region(region)?;
+        let scope = args.get(1).map_or(Some(Scope::Global), |scope| self.scope(scope))?;
+        let is_unallocated =
+            |binding: &Binding| matches!(binding, Binding::Unallocated(known) if *known == read.buffer);
+        let at = self.names.iter().rposition(|(_, binding)| is_unallocated(binding));
+        let is_whole = read.ranges.iter().zip(&read.buffer.shape).all(|((start, extent), whole)| {
+            start.as_const_int() == Some(0)
+                && (extent == whole || extent.as_const_int().is_some() && extent.as_const_int() == whole.as_const_int())
+        });
+        let (Some(at), true) = (at, is_whole) else {
+            // One error for the buffer: it is not reported once more as one without memory.
+            if let Some(at) = at {
+                self.names[at].1 = Binding::Failed;
+            }
+            let help = "realize all of a buffer that was declared without memory, `A = T.buffer_decl((16,))` and \
+                `T.realize(A[0:16], \"local\")`, or use `T.alloc_buffer`";
+            return self.error("unsupported", call.range(), "this realizes no whole buffer", help);
+        };
+        let buffer = read.buffer.with(|info| info.scope = scope);
+        self.names[at].1 = Binding::Buffer(buffer.clone());
+        Some(allocate(buffer))
     }
 
     /// Reads RFC 63's `Allocate(A.data, [16], "float32")`, which provides the memory of a buffer declared without any.

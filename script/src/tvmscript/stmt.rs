@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     pub(super) fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
         let (scope, scopes) = (self.names.len(), self.scopes);
         self.depth += 1;
-        let mut open: Vec<(ScopeWrapper, Vec<Stmt>)> = Vec::new();
+        let mut open: Vec<(ScopeWrapper, Vec<Stmt>, TextRange)> = Vec::new();
         let mut current = Vec::new();
         for stmt in body {
             let too_deep = match () {
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
                 Some(BlockItem::Stmt(read)) => current.push(read.at(Some(span(stmt.range())))),
                 Some(BlockItem::Scope(wrap)) => {
                     self.scopes += 1;
-                    open.push((wrap, std::mem::take(&mut current)));
+                    open.push((wrap, std::mem::take(&mut current), stmt.range()));
                 }
                 Some(BlockItem::Nothing) | None => {}
             }
@@ -153,8 +153,10 @@ impl<'a> Reader<'a> {
         self.scopes = scopes;
         self.depth -= 1;
         let innermost = Stmt::seq(current);
-        open.into_iter().rev().fold(innermost, |body, (wrap, mut before)| {
-            before.push(wrap(body));
+        open.into_iter().rev().fold(innermost, |body, (wrap, mut before, range)| {
+            let scope = wrap(body);
+            let is_binding = matches!(scope.kind, StmtKind::Let { .. });
+            before.push(if is_binding { scope.at(Some(span(range))) } else { scope });
             Stmt::seq(before)
         })
     }
@@ -225,8 +227,7 @@ impl<'a> Reader<'a> {
             && let ast::Expr::Call(call) = &item.context_expr
         {
             if self.opens_block(call) {
-                self.check_no_target(item)?;
-                return self.block_stmt(call, &stmt.body);
+                return self.block_stmt(call, item.optional_vars.as_deref(), &stmt.body);
             }
             if self.callee(&call.func) == Some("init") {
                 return self.init_stmt(call, &stmt.body);
@@ -300,6 +301,7 @@ impl<'a> Reader<'a> {
                 self.bind(name.id.as_str(), binding);
                 Some(BlockItem::Nothing)
             }
+            (ast::Expr::Name(name), value) if self.is_changed(&name.id) => self.assign_scalar(name, value),
             (ast::Expr::Name(name), value) => {
                 let value = self.expr(value)?;
                 Some(BlockItem::Scope(self.bind_let(&name.id, value)))
@@ -324,15 +326,23 @@ impl<'a> Reader<'a> {
             );
         };
         // TVM marks a binding that is no buffer: `x: T.let[T.int32] = value`.
-        let annotation = match &*assign.annotation {
-            ast::Expr::Subscript(marked) if self.callee(&marked.value) == Some("let") => &marked.slice,
-            _ => &assign.annotation,
+        let (annotation, is_let) = match &*assign.annotation {
+            ast::Expr::Subscript(marked) if self.callee(&marked.value) == Some("let") => (&marked.slice, true),
+            _ => (&assign.annotation, false),
         };
+        // `x: T.let = value` has the type of the value.
+        if self.callee(annotation) == Some("let") {
+            let value = self.expr(value)?;
+            return Some(BlockItem::Scope(self.bind_let(&name.id, value)));
+        }
         let ty = match &**annotation {
             ast::Expr::Call(call) => self.dtype(&call.func)?,
             annotation => self.dtype(annotation)?,
         };
         let value = self.value_in(value, ty)?;
+        if !is_let && self.is_changed(&name.id) {
+            return Some(BlockItem::Scope(self.declare_scalar(&name.id, value, name.range())));
+        }
         Some(BlockItem::Scope(self.bind_let(&name.id, value)))
     }
 
@@ -355,6 +365,9 @@ impl<'a> Reader<'a> {
 
     /// Reads `A[i] += x` as `A[i] = A[i] + x`.
     fn augmented(&mut self, assign: &'a ast::StmtAugAssign) -> Option<Stmt> {
+        if let ast::Expr::Name(name) = &*assign.target {
+            return self.update_scalar(name, assign);
+        }
         let ast::Expr::Subscript(target) = &*assign.target else {
             return self.error(
                 "unsupported",
@@ -393,8 +406,8 @@ impl<'a> Reader<'a> {
         let cond = self.condition(test);
         let message = match message {
             None => String::new(),
-            Some(message) => match string(message) {
-                Some(text) => text.to_owned(),
+            Some(message) => match assert_message(message) {
+                Some(text) => text,
                 None => return self.error("assert", message.range(), "the message is a string", "write it in quotes"),
             },
         };
@@ -466,4 +479,17 @@ impl<'a> Reader<'a> {
 /// Creates an `if` statement.
 fn branch(cond: Expr, then_body: Stmt, else_body: Option<Stmt>) -> Stmt {
     Stmt::new(StmtKind::If { cond, then_body: Arc::new(then_body), else_body: else_body.map(Arc::new) })
+}
+
+/// Returns the message of an assertion: a string or, as release 0.27 prints it, the kind of the error and the parts of the message,
+/// `("RuntimeError", ["..."])`.
+fn assert_message(message: &ast::Expr) -> Option<String> {
+    match super::reader::sequence(message) {
+        None => string(message).map(str::to_owned),
+        Some([kind, parts]) => {
+            string(kind)?;
+            super::reader::sequence(parts)?.iter().map(string).collect()
+        }
+        Some(_) => None,
+    }
 }

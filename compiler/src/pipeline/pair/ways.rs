@@ -11,7 +11,7 @@
 //! Programs with vectors are compared in the middle three ways without them, and programs with barriers phase by phase in all ways but
 //! the first.
 
-use tilewright_ir::{Buffer, Comparison, Evidence, PrimFunc};
+use tilewright_ir::{Buffer, Comparison, Evidence, PrimFunc, StmtKind};
 use tilewright_verify::{Judge, Obligation, Reason, ReasonKind, Report, Side, Verdict};
 
 use super::grouped::Grouped;
@@ -106,12 +106,13 @@ impl Pair<'_> {
 
 /// Takes back what refutes the program after alone if the program before is wrong in the same way: without a run in which they differ,
 /// that is no difference.
-pub(super) fn take_back(judge: &Judge, before: &PrimFunc, reports: &mut [Report]) {
+pub(super) fn take_back(judge: &Judge, before: &PrimFunc, after: &PrimFunc, reports: &mut [Report]) {
     let is_refuted = |report: &Report| matches!(report.verdict, Verdict::Refuted(_));
     let is_after = |report: &Report| report.place.is_some_and(|place| place.side == Side::After);
     if !reports.iter().any(|report| is_refuted(report) && is_after(report)) {
         return;
     }
+    take_back_bindings(after, reports);
     let wrong: Vec<Obligation> = judge
         .check_program(before)
         .iter()
@@ -121,6 +122,27 @@ pub(super) fn take_back(judge: &Judge, before: &PrimFunc, reports: &mut [Report]
     for report in reports.iter_mut().filter(|report| is_after(report) && wrong.contains(&report.obligation)) {
         if let Verdict::Refuted(found) = &report.verdict {
             let text = format!("it does not hold of the program before, either: {found}");
+            report.verdict = Verdict::Unknown(Reason::new(ReasonKind::Undecided, text));
+        }
+    }
+}
+
+/// Takes back that the value of a binding of the program after leaves its type. The value wraps, which changes something only where it is
+/// used: a binding may have been moved above the condition under which it is.
+fn take_back_bindings(after: &PrimFunc, reports: &mut [Report]) {
+    let mut bindings = Vec::new();
+    after.body.walk(&mut |stmt| {
+        if let (StmtKind::Let { .. }, Some(span)) = (&stmt.kind, stmt.span) {
+            bindings.push(span);
+        }
+    });
+    let is_binding = |report: &Report| {
+        let place = report.place.filter(|place| place.side == Side::After);
+        report.obligation == Obligation::Overflow && place.is_some_and(|place| bindings.contains(&place.span))
+    };
+    for report in reports.iter_mut().filter(|report| is_binding(report)) {
+        if let Verdict::Refuted(found) = &report.verdict {
+            let text = format!("the value of a binding wraps, which matters only where it is used: {found}");
             report.verdict = Verdict::Unknown(Reason::new(ReasonKind::Undecided, text));
         }
     }

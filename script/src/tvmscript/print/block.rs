@@ -9,9 +9,11 @@ impl Printer {
     /// Prints a block. One whose statement does not bind its axes any more is printed without what it says.
     pub(super) fn block(&mut self, block: &Block, below: &Stmt, last: bool) {
         let Some(parts) = block.parts(below) else { return self.stmt(below, last) };
-        let head = format!("with T.sblock({}):", quote(&block.name));
+        let word = self.dialect.block();
+        let head = format!("with T.{word}({}):", quote(&block.name));
         self.line(&head);
         self.indent += 1;
+        let outer = std::mem::replace(&mut self.is_block_memory, true);
         let start = self.text.len();
         // A value may not refer to the axes before it by their names: it is printed outside of their scope.
         let values: Vec<String> = parts.bindings.iter().map(|value| self.expr(value)).collect();
@@ -35,7 +37,7 @@ impl Printer {
             }
         }
         if !block.annotations.is_empty() {
-            let line = format!("T.sblock_attr({})", self.dict(&block.annotations));
+            let line = format!("T.{word}_attr({})", self.dict(&block.annotations));
             self.line(&line);
         }
         self.inits.push(block.is_first().filter(|_| block.has_init));
@@ -49,6 +51,7 @@ impl Printer {
         for _ in &block.axes {
             self.names.unbind();
         }
+        self.is_block_memory = outer;
         self.indent -= 1;
     }
 

@@ -14,13 +14,15 @@
 //! ```
 
 mod block;
+mod dialect;
 mod expr;
 mod names;
 mod stmt;
 mod texture;
 
-use tilewright_ir::{AttrValue, Buffer, Expr, IndexMap, Module, PrimFunc, Scalar, Scope, Var};
+use tilewright_ir::{AttrValue, Buffer, Diagnostic, Expr, IndexMap, Module, PrimFunc, Scalar, Scope, StmtKind, Var};
 
+pub use dialect::{Dialect, UnknownDialect};
 use names::Names;
 
 use crate::index_map::physical_shape;
@@ -36,24 +38,45 @@ pub fn print_module(module: &Module) -> String {
     text
 }
 
+/// Prints a file with all functions of a module, in a notation.
+///
+/// # Errors
+/// Each thing that the notation cannot express is an error; see the table of [`Dialect`]'s module for what differs.
+pub fn print_module_in(module: &Module, dialect: Dialect) -> Result<String, Vec<Diagnostic>> {
+    if !dialect.is_tvm() {
+        return Ok(print_module(module));
+    }
+    let mut text = format!(
+        "from tvm.script import ir as I\nfrom tvm.script import {} as T\n\n@I.ir_module\nclass Module:\n",
+        dialect.module()
+    );
+    let mut faults = Vec::new();
+    for (position, func) in module.funcs.iter().enumerate() {
+        let mut printer = Printer { indent: 1, dialect, ..Printer::of(func) };
+        printer.func(func);
+        if position > 0 {
+            text.push('\n');
+        }
+        text.push_str(&printer.text);
+        faults.extend(printer.faults);
+    }
+    if faults.is_empty() { Ok(text) } else { Err(faults) }
+}
+
 /// Prints a function, without the import of `T`.
 pub fn print_func(func: &PrimFunc) -> String {
-    let maps = func.attrs.layout_transform_map.iter().map(|(data, _)| data.clone());
-    let tiles = func.attrs.tile_layout.iter().map(|(data, _)| data.clone());
-    let transformed_data = maps.chain(tiles).collect();
-    let names = Names::new(func);
-    let mut printer = Printer { text: String::new(), indent: 0, names, transformed_data, inits: Vec::new() };
+    let mut printer = Printer::of(func);
     printer.func(func);
     printer.text
 }
 
 /// Prints an expression. Variables and buffers have their own names, which need not be unique.
 pub fn print_expr(expr: &Expr) -> String {
-    let (names, transformed_data) = (Names::default(), Vec::new());
-    Printer { text: String::new(), indent: 0, names, transformed_data, inits: Vec::new() }.expr(expr)
+    Printer::default().expr(expr)
 }
 
 /// The state of the printer.
+#[derive(Default)]
 struct Printer {
     /// The text so far.
     text: String,
@@ -66,9 +89,36 @@ struct Printer {
     transformed_data: Vec<Var>,
     /// The condition of the initialisation of each block around the current statement, until it is printed.
     inits: Vec<Option<Expr>>,
+    /// The notation.
+    dialect: Dialect,
+    /// Whether an allocation here is memory of a block, or of a function that has blocks.
+    is_block_memory: bool,
+    /// What the notation cannot express.
+    faults: Vec<Diagnostic>,
 }
 
 impl Printer {
+    /// A printer that knows the names of a function.
+    fn of(func: &PrimFunc) -> Self {
+        let maps = func.attrs.layout_transform_map.iter().map(|(data, _)| data.clone());
+        let tiles = func.attrs.tile_layout.iter().map(|(data, _)| data.clone());
+        Self { names: Names::new(func), transformed_data: maps.chain(tiles).collect(), ..Self::default() }
+    }
+
+    /// Says that the notation cannot express something.
+    fn refuse(&mut self, span: Option<tilewright_ir::Span>, what: String, help: &str) {
+        let message = format!("{what} cannot be written for TVM {}", self.dialect);
+        self.faults.push(Diagnostic::error("dialect", span, message).with_help(help));
+    }
+
+    /// Prints something in which allocations are not memory of a block.
+    fn inside<T>(&mut self, print: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.is_block_memory, false);
+        let printed = print(self);
+        self.is_block_memory = outer;
+        printed
+    }
+
     /// Adds a line.
     fn line(&mut self, text: &str) {
         self.text.push_str(&"    ".repeat(self.indent));
@@ -109,7 +159,7 @@ impl Printer {
                 matched.push((handle, buffer.clone()));
             }
         }
-        self.line("@T.prim_func");
+        self.line(self.dialect.decorator());
         self.line(&format!("def {}({}):", func.name, params.join(", ")));
         self.indent += 1;
         for symbol in &symbols {
@@ -124,12 +174,14 @@ impl Printer {
             self.names.claim_data(&buffer);
         }
         self.func_attrs(func);
+        self.is_block_memory = has_blocks(func);
         self.body(&func.body);
         self.indent -= 1;
     }
 
     /// Prints the attributes of a function, if it has any.
     fn func_attrs(&mut self, func: &PrimFunc) {
+        self.refuse_requests(func);
         let mut entries: Vec<String> =
             func.attrs.other.iter().map(|(key, value)| format!("{}: {}", expr::quote(key), self.attr(value))).collect();
         let buffers = func.buffers();
@@ -193,6 +245,25 @@ impl Printer {
         }
     }
 
+    /// Refuses attributes that ask this compiler for something: TVM does not know them, and a program without them is another one.
+    fn refuse_requests(&mut self, func: &PrimFunc) {
+        if !self.dialect.is_tvm() {
+            return;
+        }
+        let spans = &func.attrs.layout_spans;
+        let requests = [
+            ("layout_transform_map", !func.attrs.layout_transform_map.is_empty(), "run apply_buffer_transforms first"),
+            ("tile_layout", !func.attrs.tile_layout.is_empty(), "run tile_layout first"),
+            ("schedule", !func.attrs.schedule.is_empty(), "run the passes that it asks for first"),
+        ];
+        for (name, is_there, help) in requests {
+            if is_there {
+                let span = spans.first().map(|(_, span)| *span);
+                self.refuse(span, format!("the request `{name}` of `{}`", func.name), help);
+            }
+        }
+    }
+
     /// Returns the arguments of a declaration. With `alias` it names existing memory. Properties with default values are
     /// left out.
     fn declaration(&mut self, buffer: &Buffer, alias: bool) -> String {
@@ -212,9 +283,12 @@ impl Printer {
             parts.push(format!("elem_offset={}", self.expr(&buffer.elem_offset)));
         }
         if buffer.scope != Scope::Global {
-            parts.push(format!("scope=\"{}\"", buffer.scope));
+            parts.push(format!("scope=\"{}\"", self.dialect.scope(buffer.scope)));
         }
-        if !buffer.axis_separators.is_empty() {
+        if !buffer.axis_separators.is_empty() && !self.dialect.has_separators() {
+            let help = "flatten the buffer without separators, or print for release 0.16";
+            self.refuse(buffer.span, format!("the axis separators of `{buffer}`"), help);
+        } else if !buffer.axis_separators.is_empty() {
             parts.push(format!("axis_separators={:?}", buffer.axis_separators.positions()));
         }
         parts.join(", ")
@@ -231,4 +305,13 @@ impl Printer {
 fn has_default_domain(map: &IndexMap) -> bool {
     let is_named = |(var, extent): (&Var, &Expr)| matches!(extent, Expr::Var(extent) if *extent.name() == format!("{}_extent", var.name()));
     map.vars().iter().zip(map.domain()).all(is_named)
+}
+
+/// Returns whether a function has blocks of S-TIR.
+fn has_blocks(func: &PrimFunc) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        found |= matches!(&stmt.kind, StmtKind::Attr { value: AttrValue::Block(_), .. });
+    });
+    found
 }

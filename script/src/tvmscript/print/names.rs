@@ -73,6 +73,11 @@ impl Names {
         name
     }
 
+    /// Keeps a name from being used again.
+    pub(super) fn take(&mut self, name: String) {
+        self.taken.push(name);
+    }
+
     /// Takes the variable that was bound last out of scope.
     pub(super) fn unbind(&mut self) {
         self.vars.pop();

@@ -32,7 +32,7 @@ impl Printer {
     /// Prints a block one level deeper.
     pub(super) fn nested(&mut self, stmt: &Stmt) {
         self.indent += 1;
-        self.body(stmt);
+        self.inside(|printer| printer.body(stmt));
         self.indent -= 1;
     }
 
@@ -54,27 +54,42 @@ impl Printer {
             StmtKind::Allocate { buffer, body } | StmtKind::DeclBuffer { buffer, body } => {
                 let alias = matches!(stmt.kind, StmtKind::DeclBuffer { .. });
                 let call = if alias { None } else { self.texture_alloca_call(buffer) };
+                let of_block = !alias && self.is_block_memory;
                 let call = call.unwrap_or_else(|| {
-                    let name = if alias { "decl_buffer" } else { "alloc_buffer" };
+                    let name = if alias { "decl_buffer" } else { self.dialect.allocation(of_block) };
                     format!("T.{name}({})", self.declaration(buffer, alias))
                 });
                 self.names.claim_data(buffer);
                 let name = self.names.buffer(buffer);
-                self.scope(&call, Some(&name), body, last);
+                // In TVM, memory of a block is there for the whole block.
+                let is_flat = self.dialect.is_flat() || of_block && self.dialect.is_tvm();
+                let print = |printer: &mut Self| {
+                    if is_flat && !last {
+                        printer.line(&format!("{name} = {call}"));
+                        printer.stmt(body, false);
+                    } else {
+                        printer.scope(&call, Some(&name), body, last);
+                    }
+                };
+                if of_block { print(self) } else { self.inside(print) }
             }
             StmtKind::If { cond, then_body, else_body } => self.branch("if", cond, then_body, else_body.as_deref()),
             StmtKind::Let { var, value, body } => {
                 // The value is printed first, because it is outside the scope of the name.
                 let value = self.expr(value);
                 let name = self.names.bind(var);
-                if last {
-                    self.line(&format!("{name}: T.{} = {value}", var.dtype()));
-                    self.rest(body);
+                if last || self.dialect.is_flat() {
+                    self.line(&format!("{name}: {} = {value}", self.dialect.binding(var.dtype())));
+                    self.inside(|printer| printer.stmt(body, last));
                 } else {
                     self.line(&format!("with T.LetStmt({value}) as {name}:"));
                     self.nested(body);
                 }
                 self.names.unbind();
+                if self.dialect.is_flat() {
+                    // The statements below are in the same block.
+                    self.names.take(name);
+                }
             }
             StmtKind::Evaluate(value) => {
                 let line = format!("T.evaluate({})", self.expr(value));
@@ -84,7 +99,7 @@ impl Printer {
             StmtKind::Attr { value: AttrValue::Block(block), body, .. } => self.block(block, body, last),
             StmtKind::Attr { node, key, value, body } => {
                 let call = format!("T.attr({}, {}, {})", self.attr(node), quote(key), self.attr(value));
-                self.scope(&call, None, body, last);
+                self.inside(|printer| printer.scope(&call, None, body, last));
             }
             StmtKind::Assert { cond, message } => {
                 let line = format!("assert {}, {}", self.expr(cond), quote(message));
@@ -189,6 +204,10 @@ impl Printer {
         // The reader finds `min` in the end by comparison, which fails if `min` contains a NaN.
         let recognised = *min == min.clone();
         if min.dtype() != extent.dtype() || !recognised {
+            if self.dialect.is_tvm() {
+                let help = "give the start and the extent one type";
+                self.refuse(None, format!("a loop from `{min}` of another type than its extent"), help);
+            }
             return vec![self.expr(min), format!("extent={}", self.expr(extent))];
         }
         let sum = |lhs: &Expr, rhs: &Expr| Expr::binary(BinaryOp::Add, lhs.clone(), rhs.clone());

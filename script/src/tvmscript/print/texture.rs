@@ -12,19 +12,19 @@ impl Printer {
         // The builtin states neither the type of these constants nor a layout, so both must be those of the reader.
         let has_default_constants =
             buffer.shape.get(2) == Some(&Expr::int(CHANNELS.into())) && buffer.elem_offset == Expr::int(0);
-        (buffer.is_texel_buffer() && has_default_constants && !self.transformed_data.contains(&buffer.data)).then(
-            || {
-                let (height, width) = (self.expr(&buffer.shape[0]), self.expr(&buffer.shape[1]));
-                let (dtype, scope) = (buffer.dtype, buffer.scope);
-                format!("T.texture2d_alloca(height={height}, width={width}, dtype=\"{dtype}\", scope=\"{scope}\")")
-            },
-        )
+        let is_transformed = self.transformed_data.contains(&buffer.data);
+        (!self.dialect.is_tvm() && buffer.is_texel_buffer() && has_default_constants && !is_transformed).then(|| {
+            let (height, width) = (self.expr(&buffer.shape[0]), self.expr(&buffer.shape[1]));
+            let (dtype, scope) = (buffer.dtype, buffer.scope);
+            format!("T.texture2d_alloca(height={height}, width={width}, dtype=\"{dtype}\", scope=\"{scope}\")")
+        })
     }
 
     /// Returns the call that loads a texel or one of its channels, and `None` for accesses without a builtin.
     pub(super) fn texture_load_call(&mut self, buffer: &Buffer, indices: &[Expr]) -> Option<String> {
         let [row, column, lane] = indices else { return None };
-        if !buffer.is_texel_buffer() {
+        // TVM's own builtins access pointers; for buffers it has indices.
+        if !buffer.is_texel_buffer() || self.dialect.is_tvm() {
             return None;
         }
         let lane = match lane {
@@ -39,7 +39,7 @@ impl Printer {
     /// Returns the statement that stores a texel, and `None` for stores without a builtin.
     pub(super) fn texture_store_call(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Option<String> {
         let [row, column, lane] = indices else { return None };
-        if !buffer.is_texel_buffer() || *lane != whole_texel() {
+        if !buffer.is_texel_buffer() || *lane != whole_texel() || self.dialect.is_tvm() {
             return None;
         }
         let place = self.texel_place(buffer, row, column);

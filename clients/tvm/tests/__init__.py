@@ -1,0 +1,1 @@
+"""Tests of the client: `python3 -m unittest discover -s clients/tvm/tests -t clients/tvm`."""
