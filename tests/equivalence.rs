@@ -111,9 +111,24 @@ fn reductions_in_another_order_or_in_stages() {
 }
 
 #[test]
+fn sums_spread_over_stores_and_differences() {
+    check("sums", 12);
+}
+
+#[test]
+fn truth_values_in_another_form() {
+    check("truths", 11);
+}
+
+#[test]
+fn differences_of_large_sizes_and_particular_integers_are_found() {
+    check("sizes", 4);
+}
+
+#[test]
 fn reductions_are_proved_by_their_definitions() {
     let judge = judge();
-    for Case { name, before, variants, .. } in cases("reductions") {
+    for Case { name, before, variants, .. } in cases("reductions").into_iter().chain(cases("sums")) {
         let judged = variants[0].validate(&read(&before), &read(&variants[0].after()), &judge);
         assert_eq!(judged.way, Some(Way::Definitions), "{name}");
         let is_premise = judged.premises.iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)));
@@ -128,7 +143,9 @@ fn reductions_are_proved_by_their_definitions() {
 
 #[test]
 fn the_page_counts_all_kinds() {
-    for file in ["loops", "values", "storage", "structural", "reductions", "vectors", "assertions"] {
+    let files =
+        ["loops", "values", "storage", "structural", "reductions", "vectors", "assertions", "sums", "truths", "sizes"];
+    for file in files {
         let cases = cases(file);
         let symbolic = cases.iter().filter(|case| case.is_symbolic()).count();
         let twins: usize = cases.iter().flat_map(|case| &case.variants).map(|variant| variant.wrong.len()).sum();

@@ -90,7 +90,8 @@ fn differs(Proved { before, variant, .. }: &Proved, mutant: &PrimFunc) -> bool {
     choices.iter().any(|extents| {
         INPUTS.iter().any(|&(seed, inputs)| {
             let symbols = names.iter().cloned().zip(extents.iter().copied().cycle()).collect();
-            let Ok(ran) = run_chain(&stages, &Config { seed, symbols, inputs }, &engine, &[]) else {
+            let Ok(ran) = run_chain(&stages, &Config { seed, symbols, inputs, ..Config::default() }, &engine, &[])
+            else {
                 return false;
             };
             let [one, two] = ran.engines.as_slice() else { return false };

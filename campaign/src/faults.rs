@@ -187,6 +187,8 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Judge, "flow-ignores-values", "stores that correspond may write different values"),
     fault(Area::Judge, "summands-ignore-conditions", "what is summed under a condition is summed always"),
     fault(Area::Judge, "summands-ignore-operators", "a product may be taken for a sum"),
+    fault(Area::Judge, "summands-lose-signs", "what is subtracted may be taken for what is added"),
+    fault(Area::Judge, "assertions-need-not-follow", "programs may assert different conditions"),
     fault(Area::Judge, "summands-forget-floats", "floats may be summed in any order without a premise"),
     fault(Area::Judge, "execution-ignores-conditions", "a store under a condition on values always takes place"),
     fault(Area::Judge, "execution-swaps-differences", "a difference of floats may be taken the other way round"),

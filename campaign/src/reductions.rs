@@ -48,6 +48,8 @@ pub struct Reduction {
 pub enum Operator {
     /// Sum.
     Sum,
+    /// Sum of what is subtracted; parts of it are sums.
+    Difference,
     /// Product.
     Prod,
     /// Maximum.
@@ -80,6 +82,8 @@ pub enum Source {
     Scaled,
     /// The element if it is positive.
     Positive,
+    /// The element, and three times the element by a store of its own.
+    Twice,
 }
 
 /// Which elements take part.
@@ -148,6 +152,7 @@ impl Operator {
     fn of(self, a: &str, b: &str) -> String {
         match self {
             Self::Sum => format!("{a} + {b}"),
+            Self::Difference => format!("{a} - ({b})"),
             Self::Prod => format!("{a} * ({b})"),
             Self::Max => format!("T.max({a}, {b})"),
             Self::Min => format!("T.min({a}, {b})"),
@@ -158,6 +163,7 @@ impl Operator {
     fn other(self) -> Self {
         match self {
             Self::Sum => Self::Prod,
+            Self::Difference => Self::Sum,
             Self::Prod => Self::Sum,
             Self::Max => Self::Min,
             Self::Min => Self::Max,
@@ -230,7 +236,12 @@ impl Reduction {
                 add(2, format!("R[{part}] = {}", self.number(neutral)));
                 add(2, format!("for {other} in range({rest}):"));
                 add(3, format!("if {digits} < {end}:"));
-                self.combine(4, &format!("R[{part}]"), &digits, &mut add);
+                let inside = if self.operator == Operator::Difference && !self.is(Mistake::Operator) {
+                    Self { operator: Operator::Sum, ..self.clone() }
+                } else {
+                    self.clone()
+                };
+                inside.combine(4, &format!("R[{part}]"), &digits, &mut add);
                 add(1, format!("for {part} in range({n_parts}):"));
                 add(2, format!("C[i] = {}", self.operator.of("C[i]", &format!("R[{part}]"))));
             }
@@ -270,9 +281,14 @@ impl Reduction {
         };
         let element = if self.is(Mistake::Row) { format!("A[0, {k}]") } else { format!("A[i, {k}]") };
         let source = match self.source {
-            _ if self.is(Mistake::Source) => format!("{element} - {}", self.number(1)),
+            _ if self.is(Mistake::Source) => format!("({element} - {})", self.number(1)),
             Source::Plain => element,
             Source::Scaled => format!("{element} * {}", self.number(3)),
+            Source::Twice => {
+                let operator = if self.is(Mistake::Operator) { self.operator.other() } else { self.operator };
+                add(depth, format!("{so_far} = {}", operator.of(so_far, &element)));
+                format!("{element} * {}", self.number(3))
+            }
             Source::Positive => {
                 format!("T.if_then_else({element} > {}, {element}, {})", self.number(0), self.number(0))
             }
@@ -284,7 +300,14 @@ impl Reduction {
 
 impl Case for Reduction {
     fn draw(u: &mut Unstructured<'_>, _: &Config) -> arbitrary::Result<Self> {
-        let operator = *u.choose(&[Operator::Sum, Operator::Sum, Operator::Prod, Operator::Max, Operator::Min])?;
+        let operator = *u.choose(&[
+            Operator::Sum,
+            Operator::Sum,
+            Operator::Difference,
+            Operator::Prod,
+            Operator::Max,
+            Operator::Min,
+        ])?;
         let mistakes =
             [Mistake::Row, Mistake::Bound, Mistake::Guard, Mistake::Operator, Mistake::Start, Mistake::Source];
         let mistake = if u.ratio(1u8, 2u8)? { Some(*u.choose(&mistakes)?) } else { None };
@@ -294,7 +317,7 @@ impl Case for Reduction {
             floats: u.ratio(1u8, 4u8)?,
             operator,
             start: *u.choose(&[neutral, neutral, Start::Zero, Start::One, Start::First, Start::Old])?,
-            source: *u.choose(&[Source::Plain, Source::Plain, Source::Scaled, Source::Positive])?,
+            source: *u.choose(&[Source::Plain, Source::Plain, Source::Scaled, Source::Positive, Source::Twice])?,
             guard: *u.choose(&[Guard::All, Guard::All, Guard::Few, Guard::Even])?,
             way: *u.choose(&[Way::Same, Way::Backwards, Way::Digits, Way::Parts, Way::Blocks])?,
             factor: u.int_in_range(2..=4)?,

@@ -141,18 +141,24 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads `n=3`.
+/// Reads `n=3`, an extent.
 fn parse_binding(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = parse_integer(text)?;
+    if value < 1 {
+        return Err(format!("extent {name} must be at least 1, not {value}"));
+    }
+    Ok((name, value))
+}
+
+/// Reads `x=-4`.
+pub(super) fn parse_integer(text: &str) -> Result<(String, i64), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=NUMBER, such as n=3")?;
     let name = name.trim();
     let starts_well = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
     if !starts_well || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
-        return Err(format!("`{name}` is no name of an extent"));
+        return Err(format!("`{name}` is no name of an integer"));
     }
     let value: i64 = value.trim().parse().map_err(|_| format!("`{}` is no number of 64 bits", value.trim()))?;
-    if value < 1 {
-        return Err(format!("extent {name} must be at least 1, not {value}"));
-    }
     Ok((name.to_owned(), value))
 }
 

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tilewright_interp::{Arguments, Config, Observers, RunError, Tensor, TrapKind, as_function, run as interpret};
-use tilewright_ir::{Bindings, Diagnostic, PrimFunc, Scalar, validate};
+use tilewright_ir::{Bindings, Diagnostic, PrimFunc, Scalar, Var, validate};
 use tilewright_script::Source;
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
-use super::options::{Global, Shapes};
+use super::options::{Global, Shapes, parse_integer};
 use super::printer::Printer;
 use crate::harness::arguments::{Draw, Inputs};
 use crate::harness::compare;
@@ -52,6 +52,9 @@ pub struct Args {
     outputs: Option<Outputs>,
     #[command(flatten)]
     shapes: Shapes,
+    /// Values of integers among the parameters; others come from the seed
+    #[arg(long = "scalar", value_name = "x=3,y=-4", value_delimiter = ',', value_parser = parse_integer)]
+    scalars: Vec<(String, i64)>,
 }
 
 /// What buffers that the program writes hold at the start.
@@ -153,6 +156,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let fault = |faults| Failure::input(source, faults);
     let programs = pipeline::read(&source.text, input.function.as_deref()).map_err(fault)?;
     pipeline::known_symbols(&programs.programs, &args.shapes.shape).map_err(fault)?;
+    known_scalars(&programs.programs, &args.scalars).map_err(|found| fault(vec![found]))?;
     printer.diagnostics(source, &programs.warnings);
     let mut functions = Vec::new();
     for program in &programs.programs {
@@ -170,6 +174,31 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         }
     }
     Ok(ExitStatus::Success)
+}
+
+/// Checks that each given integer is a parameter of a function, in the range of its type.
+fn known_scalars(programs: &[Program], given: &[(String, i64)]) -> Result<(), Diagnostic> {
+    let scalars: Vec<Var> = programs.iter().flat_map(|program| integers(&program.func)).collect();
+    for (name, value) in given {
+        let error = |message: String| Diagnostic::error("unknown-scalar", None, message);
+        let Some(var) = scalars.iter().find(|var| var.name() == name) else {
+            let known: Vec<&str> = scalars.iter().map(Var::name).collect();
+            let help =
+                if known.is_empty() { "there are none".into() } else { format!("there is {}", known.join(", ")) };
+            return Err(error(format!("`{name}` is no integer among the parameters")).with_help(help));
+        };
+        if !var.dtype().scalar.integer_range().is_some_and(|(low, high)| (low..=high).contains(&i128::from(*value))) {
+            return Err(error(format!("`{name}` is {value}, which {} does not hold", var.dtype())));
+        }
+    }
+    Ok(())
+}
+
+/// The integers among the parameters of a function that are no extents.
+fn integers(func: &PrimFunc) -> Vec<Var> {
+    let symbols = func.symbols();
+    let is_integer = |var: &&Var| var.dtype().scalar.is_integer() && !symbols.contains(var);
+    func.scalars().iter().filter(is_integer).cloned().collect()
 }
 
 /// The name of a stage, and the program at that stage. The passes before it are run without proofs.
@@ -208,7 +237,12 @@ fn run_one(
     let symbols = func.symbols();
     let given = args.shapes.shape.iter().map(|(name, value)| (name.clone(), i128::from(*value)));
     let given: Vec<_> = given.filter(|(name, _)| symbols.iter().any(|symbol| symbol.name() == name)).collect();
-    let bindings = satisfying(&symbols, &given, &premises(func), 0).map_err(fault)?.bindings;
+    let mut bindings = satisfying(&symbols, &given, &premises(func), 0).map_err(fault)?.bindings;
+    for var in integers(func) {
+        if let Some((_, value)) = args.scalars.iter().find(|(name, _)| name == var.name()) {
+            bindings.insert(var, i128::from(*value));
+        }
+    }
     if n_iterations(&func.body, &bindings) > u128::from(MAX_ITERATIONS) {
         let text = format!("`{}` has loops of more than {MAX_ITERATIONS} iterations", func.name);
         return Err(fault(Diagnostic::error("too-long", None, text).with_help("give smaller extents")));

@@ -196,9 +196,12 @@ pub(crate) struct ObligationView<'a> {
     ms: f64,
     counterexample: Option<CounterexampleView<'a>>,
     reason: Option<&'a str>,
-    /// The first line of the part of the program that a refuted obligation is about, if it is in a source text.
+    /// The first line of the part of the program that an obligation is about, if it is refuted or unknown and in a source text.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<PlaceView<'a>>,
+    /// The first line of the part of the other program that it is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counterpart: Option<PlaceView<'a>>,
 }
 
 /// A place in a source text. Lines and columns count from 1, columns in characters; the end is exclusive.
@@ -225,15 +228,18 @@ impl<'a> ObligationView<'a> {
             counterexample: report.verdict.counterexample().map(CounterexampleView::new),
             reason: report.verdict.reason().map(Reason::text),
             place: None,
+            counterpart: None,
         }
     }
 
-    /// The JSON form of `report`, with its place in the source text if it is refuted.
+    /// The JSON form of `report`, with its places in the source texts if it is refuted or unknown.
     fn placed(report: &'a Report, texts: Texts<'a>) -> Self {
-        let refuted = matches!(report.verdict, Verdict::Refuted(_));
-        let place = report.place.filter(|_| refuted);
-        let view = place.and_then(|place| Some(PlaceView::new(texts.of(place)?, place.span)));
-        Self { place: view, ..Self::new(report) }
+        let is_shown = matches!(report.verdict, Verdict::Refuted(_) | Verdict::Unknown(_));
+        let [place, counterpart] = [report.place, report.counterpart].map(|place| {
+            let place = place.filter(|_| is_shown)?;
+            Some(PlaceView::new(texts.of(place)?, place.span))
+        });
+        Self { place, counterpart, ..Self::new(report) }
     }
 }
 

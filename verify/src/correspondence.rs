@@ -113,6 +113,11 @@ pub enum Value {
     Choice(Box<[Value; 3]>),
     /// The value after with its operands exchanged: `y + x` for `x + y`, `y > x` for `x < y`, `y if c else x` for `x if not c else y`.
     Turned(Box<Value>),
+    /// The value after with the opposite comparison, and the sides of the choice exchanged: `y if m == n else x` for
+    /// `x if m != n else y`.
+    Reversed(Box<Value>),
+    /// A difference of floats, before or after, taken as a sum: `x + (-y)` for `x - y`.
+    Summed(Box<Value>),
     /// A conditional before whose condition is decided, and how it comes out: the value that is taken, and all of the value
     /// after.
     Decided(bool, Box<Value>),

@@ -5,6 +5,8 @@
 //! if not c: S  else: T                 if c: T  else: S
 //! C[i] = x if c else y                 if c: C[i] = x  else: C[i] = y
 //! x + y, x < y, x if not c else y      y + x, y > x, y if c else x
+//! x if m != n else y                   y if m == n else x
+//! x - y (floats)                       x + -y
 //! ```
 //!
 //! A statement does the same in both forms. One form may evaluate an expression where the other one does not, which
@@ -66,6 +68,55 @@ pub(crate) fn turned(value: &Expr) -> Option<Expr> {
         Expr::IfThenElse(cond, a, b) => Some(Expr::IfThenElse(negated(cond).into(), b.clone(), a.clone())),
         Expr::Select(cond, a, b) => Some(Expr::Select(negated(cond).into(), b.clone(), a.clone())),
         _ => None,
+    }
+}
+
+/// A choice with its sides exchanged, by the opposite of a comparison: the same value. Floats that are not numbers are neither less than
+/// others nor not less.
+pub(crate) fn reversed(value: &Expr) -> Option<Expr> {
+    match value {
+        Expr::IfThenElse(cond, a, b) => Some(Expr::IfThenElse(opposite_of(cond)?.into(), b.clone(), a.clone())),
+        Expr::Select(cond, a, b) => Some(Expr::Select(opposite_of(cond)?.into(), b.clone(), a.clone())),
+        _ => None,
+    }
+}
+
+/// The comparison that holds where another one does not.
+pub(crate) fn opposite_of(cond: &Expr) -> Option<Expr> {
+    use BinaryOp as Op;
+    let Expr::Binary(op, a, b) = cond else { return None };
+    let is_ordered = !a.dtype().scalar.is_float();
+    let op = match op {
+        Op::Eq => Op::Ne,
+        Op::Ne => Op::Eq,
+        Op::Lt if is_ordered => Op::Ge,
+        Op::Le if is_ordered => Op::Gt,
+        Op::Gt if is_ordered => Op::Le,
+        Op::Ge if is_ordered => Op::Lt,
+        Op::Lt | Op::Le | Op::Gt | Op::Ge => return None,
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::FloorDiv | Op::FloorMod | Op::TruncDiv | Op::TruncMod => {
+            return None;
+        }
+        Op::Min | Op::Max | Op::And | Op::Or | Op::BitAnd | Op::BitOr | Op::BitXor | Op::Shl | Op::Shr => return None,
+    };
+    Some(Expr::binary(op, Expr::clone(a), Expr::clone(b)))
+}
+
+/// A difference of floats as a sum: IEEE 754 defines `x - y` as `x + (-y)`. The opposite of an opposite is the number itself, and NaN
+/// is one value.
+pub(crate) fn summed(value: &Expr) -> Option<Expr> {
+    match value {
+        Expr::Binary(BinaryOp::Sub, a, b) if b.dtype().scalar.is_float() => Some(Expr::clone(a) + opposite(b)),
+        _ => None,
+    }
+}
+
+/// A float with the other sign.
+pub(crate) fn opposite(value: &Expr) -> Expr {
+    match value {
+        Expr::Float { value, ty } => Expr::Float { value: -value, ty: *ty },
+        Expr::Unary(UnaryOp::Neg, inner) => Expr::clone(inner),
+        _ => Expr::unary(UnaryOp::Neg, value.clone()),
     }
 }
 

@@ -90,6 +90,9 @@ pub struct Report {
     /// The place of the statement, or of the request for a layout, that the obligation is about; `None` if it is in no
     /// text.
     pub place: Option<Place>,
+    /// The place of the statement of the other program that the one at `place` is compared with; `None` if there is none, or if there are
+    /// several.
+    pub counterpart: Option<Place>,
     /// The proof of the verdict; empty unless the judge records.
     pub proof: Proof,
 }
@@ -112,11 +115,27 @@ pub struct Place {
     pub span: Span,
 }
 
+impl Side {
+    /// The side of the other program.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Before => Self::After,
+            Self::After => Self::Before,
+        }
+    }
+}
+
 impl Report {
     /// The report with the place that the obligation comes from.
     #[must_use]
     pub(crate) fn placed(self, side: Side, span: Option<Span>) -> Self {
         Self { place: span.map(|span| Place { side, span }), ..self }
+    }
+
+    /// The report with the place of the statement that is compared, in the program of the other side.
+    #[must_use]
+    pub(crate) fn compared_with(self, side: Side, span: Option<Span>) -> Self {
+        Self { counterpart: span.map(|span| Place { side, span }), ..self }
     }
 
     /// The same report, unless it refutes a guess: that is unknown.
@@ -257,7 +276,7 @@ impl Judge {
             proof.clear();
         }
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        Report { obligation, subject: subject.into(), verdict, method, ms, place: None, proof }
+        Report { obligation, subject: subject.into(), verdict, method, ms, place: None, counterpart: None, proof }
     }
 }
 
@@ -387,7 +406,10 @@ pub(crate) fn without_value(decision: Decision) -> Decision {
 /// programs may be built otherwise. An execution of both does.
 pub(crate) fn suspected((verdict, method): Decision) -> Decision {
     match verdict {
-        Verdict::Refuted(found) => (Verdict::Unknown(Reason::new(ReasonKind::Differs, found.to_string())), method),
+        Verdict::Refuted(found) => {
+            let values = found.shape.iter().chain(&found.assignments).cloned().collect();
+            (Verdict::Unknown(Reason::new(ReasonKind::Differs, found.to_string()).seen_at(values)), method)
+        }
         verdict => (verdict, method),
     }
 }

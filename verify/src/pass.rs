@@ -184,7 +184,8 @@ impl Judge {
             }
             suspected(worst)
         });
-        report.placed(group[0].side, group[0].span)
+        let Goal { side, span, counterpart, .. } = *group[0];
+        report.placed(side, span).compared_with(side.other(), counterpart)
     }
 
     /// What is claimed of one buffer of a program with these scalars.
@@ -223,8 +224,8 @@ pub(crate) fn parameters(before: &PrimFunc, after: &PrimFunc, relation: &Relatio
     if scalars(before) != scalars(after) {
         let kind = GoalKind::Stuck("the scalar parameters are other variables, or at other positions".into());
         let (subject, path) = ("parameters".into(), Path::of(before));
-        let (obligation, side, span, is_guess) = (Obligation::Simulation, Side::After, None, false);
-        goals.push(Goal { obligation, subject, side, span, path, is_guess, kind });
+        let (obligation, side, span, counterpart, is_guess) = (Obligation::Simulation, Side::After, None, None, false);
+        goals.push(Goal { obligation, subject, side, span, counterpart, path, is_guess, kind });
     }
     goals
 }

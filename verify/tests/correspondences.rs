@@ -158,6 +158,8 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Parts(vec![Value::Whole(Vec::new()); 2]),
         Value::Lanes(boxed()),
         Value::Turned(boxed()),
+        Value::Summed(boxed()),
+        Value::Reversed(boxed()),
         Value::Decided(true, boxed()),
         Value::Decided(false, boxed()),
         Value::Unknown,
@@ -171,6 +173,14 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Turned(inner) => {
             found.push((**inner).clone());
             found.extend(values(inner).into_iter().map(|inner| Value::Turned(Box::new(inner))));
+        }
+        Value::Summed(inner) => {
+            found.push((**inner).clone());
+            found.extend(values(inner).into_iter().map(|inner| Value::Summed(Box::new(inner))));
+        }
+        Value::Reversed(inner) => {
+            found.push((**inner).clone());
+            found.extend(values(inner).into_iter().map(|inner| Value::Reversed(Box::new(inner))));
         }
         Value::Load(list) => found.extend(loads(list).into_iter().map(Value::Load)),
         Value::Parts(parts) => {

@@ -137,7 +137,7 @@ impl Devices {
             lines.iter().map(|line| line.as_ref().map(|line| line as &dyn Engine).map_err(Clone::clone)).collect();
         let stages: Vec<_> = case.funcs.iter().map(Lowered::stage).collect();
         let inputs = if has_special_floats(case.seed) { Inputs::Special } else { Inputs::Random };
-        let config = Config { seed: case.seed, symbols: case.named(), inputs };
+        let config = Config { seed: case.seed, symbols: case.named(), inputs, ..Config::default() };
         let report = run_chain(&stages, &config, &interpreter(), &devices);
         for line in lines.iter().flatten() {
             tally.spent(&line.device.platform, line.micros.get());

@@ -1,7 +1,7 @@
 //! Builds the program before from its recipe.
 
 use super::nest::{Function, Node, Param};
-use super::recipe::{Base, Compare, Guard, Index, Kind, Name, Premise, Request, Rows, Value, View};
+use super::recipe::{Asserted, Base, Compare, Guard, Index, Kind, Name, Premise, Request, Rows, Value, View};
 
 /// The variable of the outer loop.
 pub(super) const OUTER: &str = "o";
@@ -146,6 +146,16 @@ fn premises(base: &Base) -> Vec<String> {
             vec![compare("k", Compare::Lt, number), compare("k", Compare::Ge, number + 1)]
         }
         Some(Premise::Scalar(how, number)) => vec![compare("k", how, number)],
+        Some(Premise::Stated(what, how, number, least)) => {
+            let integer = match what {
+                Asserted::Rows if base.rows == Rows::Symbol && base.huge.is_none() => "n",
+                Asserted::Scalar | Asserted::Rows => "k",
+                Asserted::Sum => "k % 8 + m % 8",
+                Asserted::Loaded if matches!(base.name, Name::Bound | Name::Loaded) => "K[0]",
+                Asserted::Loaded => "m",
+            };
+            vec![compare(integer, how, number), compare(integer, Compare::Ge, least)]
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::build::{condition, in_order, name_and_column};
 use super::nest::{Function, Node};
 use super::recipe::{Base, Guard, How, Kind, Twist, Value};
 use super::rewrite::{at_place, regrouped};
-use super::{storage, vectors};
+use super::{asserts, storage, vectors};
 
 /// Applies a change that is made in the recipe of the program, not in its statements; says whether it is one.
 pub(super) fn in_base(base: &mut Base, how: How) -> bool {
@@ -33,6 +33,7 @@ pub(super) fn apply(function: &mut Function, base: &Base, twist: Twist) -> bool 
         }
         How::CopyOutput => storage::apply(function, base, twist),
         How::VectorizeWrongly => vectors::apply(function, base, twist),
+        How::AlterAssertion => asserts::alter(function, twist),
         how => at_place(&mut function.body, twist.place, &mut |list, at| one(list, at, how, twist.by, base)),
     }
 }

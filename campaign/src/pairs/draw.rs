@@ -3,7 +3,8 @@
 use arbitrary::{Result, Unstructured};
 
 use super::recipe::{
-    Axis, Base, Compare, Guard, How, Huge, Index, Kind, Name, Premise, Recipe, Request, Rows, Twist, Value, View,
+    Asserted, Axis, Base, Compare, Guard, How, Huge, Index, Kind, Name, Premise, Recipe, Request, Rows, Twist, Value,
+    View,
 };
 
 /// All comparisons.
@@ -27,6 +28,8 @@ enum Theme {
     Permuted,
     /// Premises that cannot hold together.
     Premises,
+    /// Assertions about scalars, extents and loaded values, in the same words or in others.
+    Assertions,
     /// Layout requests.
     Requests,
     /// Elements that overlap.
@@ -59,6 +62,8 @@ pub(super) fn recipe(u: &mut Unstructured<'_>) -> Result<Recipe> {
         Theme::Permuted,
         Theme::Premises,
         Theme::Premises,
+        Theme::Assertions,
+        Theme::Assertions,
         Theme::Requests,
         Theme::Overlap,
         Theme::Textures,
@@ -131,6 +136,7 @@ fn equal(u: &mut Unstructured<'_>) -> Result<How> {
         How::Peel,
         How::Bind,
         How::RegroupIntegers,
+        How::Reword,
     ];
     u.choose(&all).copied()
 }
@@ -233,6 +239,14 @@ fn shape_for(theme: Theme, base: &mut Base, u: &mut Unstructured<'_>) -> Result<
                 _ => Premise::Scalar(*u.choose(&COMPARISONS)?, u.int_in_range(-1..=1)?),
             });
         }
+        Theme::Assertions => {
+            let what = *u.choose(&[Asserted::Scalar, Asserted::Sum, Asserted::Rows, Asserted::Loaded])?;
+            let (how, number) = (*u.choose(&COMPARISONS)?, u.int_in_range(-1..=3)?);
+            base.premise = Some(Premise::Stated(what, how, number, u.int_in_range(-3..=1)?));
+            if what == Asserted::Rows {
+                base.rows = Rows::Symbol;
+            }
+        }
         Theme::Requests => {
             base.request = if u.arbitrary()? { Some(*u.choose(&REQUESTS)?) } else { None };
             (base.index, base.rows) = (Index::Element, Rows::Constant);
@@ -294,6 +308,11 @@ fn change_for(theme: Theme, base: &Base, u: &mut Unstructured<'_>) -> Result<Opt
             _ => How::Review(View::Plain),
         }),
         Theme::Permuted => Some(How::PermuteScalars),
+        Theme::Assertions => Some(match u.int_in_range(0..=5u8)? {
+            0..=2 => How::Reword,
+            3 | 4 => How::AlterAssertion,
+            _ => mistake(u)?,
+        }),
         Theme::Premises => Some(if u.arbitrary()? { How::AddToValue } else { mistake(u)? }),
         Theme::Requests => {
             let other = if u.arbitrary()? { None } else { Some(*u.choose(&REQUESTS)?) };

@@ -4,7 +4,7 @@
 //! - [`recipe`] is the data, `draw` draws it; a pair has a theme, which is a kind of mistake that a judge could make.
 //! - `build` builds the program before, in the form of `nest`; `rewrite` has the changes that never change what a
 //!   program computes, `change` the others, `storage` those of where values are kept,
-//!   `vectors` those that make vectors of iterations.
+//!   `vectors` those that make vectors of iterations, `asserts` those of what a call has to fulfil.
 //!
 //! ```text
 //! base    a nest of two loops that stores A[o, i] to B[o, i], guarded by `k > 0`, `B` at the offset m
@@ -20,6 +20,7 @@
 //! The truth is not in the recipe: only equal forms are known to be equal, everything else is executed. Programs too large
 //! to run, and programs whose premises no input fulfils, are executed without the sizes and the premises.
 
+mod asserts;
 mod build;
 mod change;
 mod draw;

@@ -259,6 +259,22 @@ pub enum Premise {
     Contradictory(i64),
     /// The first scalar parameter is compared with a number.
     Scalar(Compare, i64),
+    /// An integer is compared with a number, and is at least another one.
+    Stated(Asserted, Compare, i64, i64),
+}
+
+/// An integer that an assertion may be about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asserted {
+    /// The first scalar parameter.
+    Scalar,
+    /// The second scalar parameter, in a sum with the first one.
+    Sum,
+    /// The symbolic number of rows, or else the first scalar parameter.
+    Rows,
+    /// The first element of `K`, if the program has it, or else the second scalar parameter.
+    Loaded,
 }
 
 /// A layout request; each one differs from all others.

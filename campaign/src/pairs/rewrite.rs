@@ -3,7 +3,7 @@
 use super::build::{in_order, is_one_to_one};
 use super::nest::{Function, Node, any_list, mentions};
 use super::recipe::{Base, How, Kind, Twist, Value};
-use super::{storage, vectors};
+use super::{asserts, storage, vectors};
 
 /// Applies a change at its place, or at the next one that it fits; says whether there is any.
 pub(super) fn apply(function: &mut Function, base: &Base, twist: Twist) -> bool {
@@ -11,6 +11,7 @@ pub(super) fn apply(function: &mut Function, base: &Base, twist: Twist) -> bool 
         How::Alias => alias(function, base),
         How::Register | How::Doubled | How::CopyInput | How::CopyRows => storage::apply(function, base, twist),
         How::Vectorize => vectors::apply(function, base, twist),
+        How::Reword => asserts::reword(function, twist),
         how => at_place(&mut function.body, twist.place, &mut |list, at| one(list, at, how, twist.by, base)),
     }
 }

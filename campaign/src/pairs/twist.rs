@@ -64,6 +64,8 @@ pub enum How {
     CopyRows,
     /// The iterations of a loop become lanes of vectors, and the rest a loop of its own.
     Vectorize,
+    /// The same is asserted in other words, twice, or in another order.
+    Reword,
 
     /// A guard is put around a store.
     AddGuard(Guard),
@@ -101,6 +103,8 @@ pub enum How {
     OtherHalf,
     /// Iterations become lanes with a mistake, or lanes that may read what others write.
     VectorizeWrongly,
+    /// Something else is asserted, or nothing.
+    AlterAssertion,
 }
 
 impl How {
@@ -128,7 +132,8 @@ impl How {
             | Self::Doubled
             | Self::CopyInput
             | Self::CopyRows
-            | Self::Vectorize => true,
+            | Self::Vectorize
+            | Self::Reword => true,
             Self::AddGuard(_)
             | Self::DropGuard
             | Self::WeakenGuard
@@ -146,7 +151,8 @@ impl How {
             | Self::Resize
             | Self::CopyOutput
             | Self::OtherHalf
-            | Self::VectorizeWrongly => false,
+            | Self::VectorizeWrongly
+            | Self::AlterAssertion => false,
         }
     }
 }

@@ -26,9 +26,19 @@ pub(crate) use sources::of as sources;
 /// # Errors
 /// Why the programs are not of the kind that the judge takes.
 pub fn find(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<Flow, String> {
+    find_through([&[], &[]], before, after, evidence)
+}
+
+/// [`find`] where some stores before and after have no counterpart: sums are looked into through them.
+pub(crate) fn find_through(
+    links: [&[usize]; 2],
+    before: &PrimFunc,
+    after: &PrimFunc,
+    evidence: &Evidence,
+) -> Result<Flow, String> {
     let [first, second] = programs(before, after, evidence)?;
     let (before, after) = (sources::of(&first), sources::of(&second));
-    let mut stores = origins::find(&first, &second, [&before, &after], evidence);
+    let mut stores = origins::find(&first, &second, ([&before, &after], links), evidence);
     given::find(&first, &second, [&before, &after], &mut stores);
     Ok(Flow { index: first.index(), before, after, stores })
 }

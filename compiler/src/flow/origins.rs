@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, BufferClaim, Evidence, Expr, Instance, Origin, Sources, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, BufferClaim, Evidence, Expr, Instance, Origin, Sources, UnaryOp, Var};
 use tilewright_verify::flow::Observed;
 use tilewright_verify::reorder::{Statement, domain};
 
@@ -28,9 +28,17 @@ const MOST_TRIED: usize = 24;
 const DEPTH: usize = 6;
 
 /// The instances before that each store after is.
-pub(super) fn find(before: &Observed, after: &Observed, sources: [&[Sources]; 2], evidence: &Evidence) -> Vec<Origin> {
-    let half = |observed, sources| Half { observed, sources, names: names(observed) };
-    let (before, after) = (half(before, sources[0]), half(after, sources[1]));
+pub(super) fn find(
+    before: &Observed,
+    after: &Observed,
+    (sources, links): ([&[Sources]; 2], [&[usize]; 2]),
+    evidence: &Evidence,
+) -> Vec<Origin> {
+    let half = |observed, side: usize| {
+        let (sources, links) = (sources[side], links[side]);
+        Half { observed, sources, links, names: names(observed) }
+    };
+    let (before, after) = (half(before, 0), half(after, 1));
     let stores = vec![Origin::default(); after.observed.program.statements.len()];
     let mut search = Search { before, after, evidence, stores, queue: Vec::new() };
     let pairs = (search.before.observed.n_stores..).zip(search.after.observed.n_stores..);
@@ -52,12 +60,21 @@ pub(super) fn named(loops: &[Loop], vars: &[Var], names: &Substitution) -> Vec<L
     loops.iter().zip(vars).map(named).collect()
 }
 
-/// The operands of a difference, which may be a sum with the other sign: `a - b` or `a + (0 - b)`.
+/// The operands of nested operations of one kind.
+fn operands(op: BinaryOp, expr: &Expr) -> Vec<Expr> {
+    match expr {
+        Expr::Binary(other, a, b) if *other == op => [operands(op, a), operands(op, b)].concat(),
+        _ => vec![expr.clone()],
+    }
+}
+
+/// The operands of a difference, which may be a sum with the other sign: `a - b`, `a + (0 - b)` or `a + -b`.
 fn subtraction(expr: &Expr) -> Option<(&Expr, &Expr)> {
     match expr {
         Expr::Binary(BinaryOp::Sub, a, b) => Some((a, b)),
         Expr::Binary(BinaryOp::Add, a, negated) => match &**negated {
             Expr::Binary(BinaryOp::Sub, zero, b) if zero.as_const_int() == Some(0) => Some((a, b)),
+            Expr::Unary(UnaryOp::Neg, b) => Some((a, b)),
             _ => None,
         },
         _ => None,
@@ -76,6 +93,8 @@ fn names(observed: &Observed) -> Vec<Buffer> {
 struct Half<'a> {
     observed: &'a Observed,
     sources: &'a [Sources],
+    /// Stores without a counterpart, whose values later stores add to.
+    links: &'a [usize],
     names: Vec<Buffer>,
 }
 
@@ -105,14 +124,15 @@ impl Half<'_> {
             let mut not: Vec<Choice> = Vec::new();
             let mut options: Vec<Case> = Vec::new();
             for piece in pieces {
-                let value = piece.store.map_or_else(
-                    || there.apply(read),
-                    |writer| {
-                        Expr::load(&self.names[writer], piece.at.iter().map(|at| there.apply(at)).collect::<Vec<_>>())
-                    },
-                );
+                let at: Vec<Expr> = piece.at.iter().map(|at| there.apply(at)).collect();
+                let values = match piece.store {
+                    None => vec![(Vec::new(), there.apply(read))],
+                    Some(writer) if self.links.contains(&writer) && writer != place => self.values(writer, &at),
+                    Some(writer) => vec![(Vec::new(), Expr::load(&self.names[writer], at))],
+                };
                 let when = piece.when.as_ref().map(|when| there.apply(when));
-                options.push(([not.clone(), when.iter().map(|when| (when.clone(), true)).collect()].concat(), value));
+                let here = [not.clone(), when.iter().map(|when| (when.clone(), true)).collect()].concat();
+                options.extend(values.into_iter().map(|(more, value)| ([here.as_slice(), &more].concat(), value)));
                 not.extend(when.map(|when| (when, false)));
             }
             let with = |(when, loads): &(Vec<Choice>, Vec<Expr>), (also, load): &Case| {
@@ -224,8 +244,45 @@ impl Search<'_> {
         }
     }
 
+    /// The same for two sums or products, whose operands may be exchanged, joined in another way or spread over several stores: operand by
+    /// operand.
+    fn sums(&self, old: &Expr, new: &Expr, depth: usize, found: &mut Found) -> bool {
+        let (Expr::Binary(op, ..), Expr::Binary(other, ..)) = (old, new) else { return false };
+        let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
+        let [old, mut rest] = [old, new].map(|value| operands(*op, value));
+        if op != other || !commutes || old.len() != rest.len() {
+            return false;
+        }
+        if !old.iter().zip(&rest).all(|(old, new)| self.is_alike(old, new)) {
+            // Each operand before with the first one after that is like it, if there is one left.
+            for (place, old) in old.iter().enumerate() {
+                if let Some(like) = (place..rest.len()).find(|other| self.is_alike(old, &rest[*other])) {
+                    let like = rest.remove(like);
+                    rest.insert(place, like);
+                }
+            }
+        }
+        old.iter().zip(&rest).for_each(|(old, new)| self.walk(old, new, depth, found));
+        true
+    }
+
+    /// Whether two operands are of one kind: values of instances, loads from buffers that correspond, or the same operation.
+    fn is_alike(&self, old: &Expr, new: &Expr) -> bool {
+        match (self.before.named(old), self.after.named(new), old, new) {
+            (Some(_), Some(_), ..) => true,
+            (None, None, Expr::Load { buffer: x, .. }, Expr::Load { buffer: y, indices }) => {
+                self.in_old_layout(x, y, indices).is_some()
+            }
+            (None, None, ..) => std::mem::discriminant(old) == std::mem::discriminant(new),
+            (Some(_), None, ..) | (None, Some(_), ..) => false,
+        }
+    }
+
     /// The same for values that are not names.
     fn parts(&self, old: &Expr, new: &Expr, depth: usize, found: &mut Found) {
+        if self.sums(old, new, depth, found) {
+            return;
+        }
         let is_index = |expr: &Expr| expr.dtype().scalar.integer_range().is_some() && !expr.reads_memory();
         match (old, new) {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {

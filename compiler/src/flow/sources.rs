@@ -4,7 +4,7 @@
 //! of all shared loops, or in an earlier one of the innermost of them, and so on outwards. What the index of the element does not
 //! determine is the iteration before, if the loop is shared, and else the last one.
 
-use tilewright_algebra::{Ranges, simplify};
+use tilewright_algebra::{Ranges, linear_in, simplify};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Expr, Instance, Sources, UnaryOp, Var};
 use tilewright_verify::flow::Observed;
@@ -12,7 +12,7 @@ use tilewright_verify::path::Step;
 use tilewright_verify::reorder::{Statement, domain};
 
 use super::origins::named;
-use crate::reorder::solve::{System, loops, ranges};
+use crate::reorder::solve::{Loop, System, loops, ranges};
 
 /// The sources of everything that the stores of a program read.
 pub(crate) fn of(observed: &Observed) -> Vec<Sources> {
@@ -178,7 +178,12 @@ fn bounded(system: &mut System<'_>, store: &Statement, of: &dyn Fn(&Expr) -> Exp
         for (less, more) in bounds(cond) {
             let open = system.open();
             let uses = |expr: &Expr| of(expr).vars().iter().any(|var| open.iter().any(|l| l.var == *var));
-            if uses(&less) && !uses(&more) {
+            // Where a larger value of the loop makes that less, the condition bounds the loop from below.
+            let falls = |l: &Loop| {
+                let found = linear_in(&of(&less), &l.var, system.ranges);
+                found.is_some_and(|(_, by)| by.as_const_int().is_some_and(|by| by < 0))
+            };
+            if uses(&less) && !uses(&more) && !open.iter().any(falls) {
                 system.equations.push((of(&less), system.solved.apply(&of(&more)) - Expr::int(1)));
                 system.solve();
             }
@@ -210,7 +215,14 @@ pub(super) fn left(store: &Statement, conditions: &[Expr]) -> Option<Vec<Expr>> 
             Some(0) => return None,
             Some(_) => {}
             None if guards.contains(&cond) || left.contains(&cond) => {}
-            None => left.push(cond),
+            None => {
+                // An instance that would need a condition and its opposite never comes.
+                let opposite = decided(&Expr::unary(UnaryOp::Not, cond.clone()), &known);
+                if left.contains(&opposite) {
+                    return None;
+                }
+                left.push(cond);
+            }
         }
     }
     Some(left)

@@ -138,7 +138,7 @@ fn random_programs_give_the_same_bits_on_the_device() {
         let inputs = [input("A", ScalarType::Int32), input("B", ScalarType::Float32)];
         let func = Draw { numbers: Numbers::new(seed, 0), vars: Vec::new(), inputs }.func();
         let stages = [Stage { name: "input", program: StageProgram::Func(&func), evidence: None, reassociates: false }];
-        let config = Config { seed, symbols: Vec::new(), inputs: Inputs::Random };
+        let config = Config { seed, symbols: Vec::new(), inputs: Inputs::Random, ..Config::default() };
         let report = run_chain(&stages, &config, &Interpreter::default(), &[Ok(&device)]).unwrap();
         assert_eq!(report.engines[0].status, Status::Reference, "seed {seed}: {report:#?}");
         let line = &report.engines[1];

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
 use tilewright_ir::MAX_SYMBOLIC_ELEMENTS;
-use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scalar};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scalar, Var};
 
 use super::arguments::{Draw, Inputs};
 use super::compare::{self, Comparison, Tolerance};
@@ -42,6 +42,8 @@ pub struct Config {
     pub seed: u64,
     /// Values of symbolic extents by name; other extents get small values.
     pub symbols: Vec<(String, i128)>,
+    /// Values of integers among the scalar parameters by name; others come from the seed.
+    pub scalars: Vec<(String, i128)>,
     /// What input tensors hold. If a stage sums in another order, they are [`Inputs::Whole`].
     pub inputs: Inputs,
 }
@@ -138,7 +140,7 @@ pub fn run_chain_within(
             named.push((var.name().to_owned(), bindings[var]));
         }
     }
-    let (scalars, unmet_scalar) = draw_scalars(first, &mut bindings, &asserted, config.seed);
+    let (scalars, unmet_scalar) = draw_scalars(first, &mut bindings, &asserted, config);
     let unmet = unmet.filter(|_| config.symbols.is_empty()).or(unmet_scalar);
     let report = ChainOutcome { seed: config.seed, symbols: named, scalars, ..ChainOutcome::default() };
     let exact = stages.iter().any(|stage| stage.reassociates);
@@ -177,30 +179,39 @@ pub fn run_chain_within(
     Ok(run.report)
 }
 
-/// Binds the scalar integers among the parameters to the values that the seed gives, or to others for which the assertions hold.
-/// Returns these others, and an assertion that does not hold for any that were tried.
+/// Binds the scalar integers among the parameters to the given values, to the values that the seed gives, or to others for which the
+/// assertions hold. Returns those that do not come from the seed, and an assertion that does not hold for any that were tried.
 fn draw_scalars(
     first: &Stage<'_>,
     bindings: &mut Bindings,
     asserted: &[Expr],
-    seed: u64,
+    config: &Config,
 ) -> (Vec<(String, i128)>, Option<Expr>) {
-    let mut scalars = Vec::new();
+    let seed = config.seed;
+    let (mut scalars, mut given) = (Vec::new(), Vec::new());
     for (param, part) in first.program.params().iter().zip(0u64..) {
         let Param::Scalar(var) = param else { continue };
-        if bindings.get(var).is_none()
-            && let Scalar::Int(value) = Numbers::new(seed, part).argument(var.dtype().scalar, seed, part)
-        {
+        if bindings.contains_key(var) {
+            continue;
+        }
+        let known = config.scalars.iter().find(|(name, _)| name == var.name());
+        let range = var.dtype().scalar.integer_range();
+        if let (Some((name, value)), Some((low, high))) = (known, range) {
+            bindings.insert(var.clone(), (*value).clamp(low, high));
+            given.push((name.clone(), (*value).clamp(low, high)));
+        } else if let Scalar::Int(value) = Numbers::new(seed, part).argument(var.dtype().scalar, seed, part) {
             bindings.insert(var.clone(), value);
             scalars.push(var.clone());
         }
     }
     let drawn = bindings.clone();
-    let is_about_scalars = |cond: &&Expr| cond.vars().iter().any(|var| scalars.contains(var));
+    let is_given = |var: &Var| given.iter().any(|(name, _)| name == var.name());
+    let is_about_scalars = |cond: &&Expr| cond.vars().iter().any(|var| scalars.contains(var) || is_given(var));
     let asserted: Vec<Expr> = asserted.iter().filter(is_about_scalars).cloned().collect();
     let unmet = satisfy_with_scalars(bindings, &scalars, &asserted, seed);
     let changed = scalars.iter().filter(|var| bindings[*var] != drawn[*var]);
-    (changed.map(|var| (var.name().to_owned(), bindings[var])).collect(), unmet)
+    let changed = changed.map(|var| (var.name().to_owned(), bindings[var]));
+    (given.iter().cloned().chain(changed).collect(), unmet)
 }
 
 /// Why the interpreter and the devices cannot run the stages: they need more memory than is available.

@@ -61,7 +61,7 @@ fn report(wrong: bool) -> super::stages::ChainOutcome {
     let devices: [Result<&dyn Engine, EngineFault>; 2] = [Ok(&device), Err(absent)];
     run_chain(
         &stages,
-        &Config { seed: 7, symbols: Vec::new(), inputs: Inputs::Random },
+        &Config { seed: 7, symbols: Vec::new(), inputs: Inputs::Random, ..Config::default() },
         &Interpreter::default(),
         &devices,
     )

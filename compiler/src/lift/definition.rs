@@ -21,6 +21,7 @@ use tilewright_verify::flow::Observed;
 use tilewright_verify::path::Step;
 use tilewright_verify::reorder::Statement;
 
+use super::chain::{Chain, Link, joined};
 use crate::flow::sources;
 use crate::reorder::solve::{Loop, loops, ranges};
 
@@ -30,36 +31,61 @@ const DEPTH: usize = 16;
 /// Tensors that a definition may have.
 const MOST: usize = 60;
 
-/// The definition of a program that computes these parameters, and the inputs that stand for what the call found in them.
-pub(super) fn lift(
-    func: &PrimFunc,
-    observed: &Observed,
-    outputs: &[Buffer],
-) -> Result<(Definition, Vec<Kept>), String> {
+/// What a program computes.
+pub(super) struct Found {
+    pub(super) definition: Definition,
+    /// The inputs that stand for what the call found in parameters.
+    pub(super) kept: Vec<Kept>,
+    /// Stores whose values are no elements of the definition: each is combined with more by a later store.
+    pub(super) links: Vec<usize>,
+}
+
+/// The definition of a program that computes these parameters.
+pub(super) fn lift(func: &PrimFunc, observed: &Observed, outputs: &[Buffer]) -> Result<Found, String> {
     let sources = sources(observed);
-    let mut lifter = Lifter { observed, sources, stages: Vec::new(), kept: Vec::new(), tensors: Vec::new() };
+    let mut lifter =
+        Lifter { observed, sources, stages: Vec::new(), kept: Vec::new(), tensors: Vec::new(), links: Vec::new() };
     for output in outputs {
         let axes = axes(output);
         let body = lifter.output(output, &axes)?;
         lifter.stages.push(Stage { buffer: output.clone(), axes, body });
     }
-    let Lifter { stages, kept, .. } = lifter;
+    let Lifter { stages, kept, links, .. } = lifter;
     let params = func.buffer_map.iter().map(|(_, buffer)| buffer);
     let params = params.chain(kept.iter().map(|kept| &kept.tensor)).cloned().collect();
-    Ok((Definition { name: func.name.clone(), params, stages }, kept))
+    Ok(Found { definition: Definition { name: func.name.clone(), params, stages }, kept, links })
 }
 
-/// What a value combines with what was read, and how. An integer that is subtracted is added with the other sign.
-fn combined(value: &Expr, read: &Expr) -> Option<(ReduceOp, Expr)> {
+/// What a value combines with what was read, and how. A number that is subtracted is added with the other sign.
+pub(super) fn combined(value: &Expr, read: &Expr) -> Option<(ReduceOp, Expr)> {
     let Expr::Binary(op, a, b) = value else { return None };
     let ty = value.dtype().scalar;
-    if *op == BinaryOp::Sub && **a == *read && ty.is_integer() {
-        return Some((ReduceOp::Sum, Expr::Int { value: 0, ty } - Expr::clone(b)));
+    if *op == BinaryOp::Sub && **a == *read {
+        let zero = Expr::Int { value: 0, ty };
+        let b = Expr::clone(b);
+        return Some((ReduceOp::Sum, if ty.is_integer() { zero - b } else { Expr::unary(UnaryOp::Neg, b) }));
+    }
+    if *op == BinaryOp::Sub {
+        let (found, source) = nested(a, read).filter(|(found, _)| *found == ReduceOp::Sum)?;
+        return Some((found, source - Expr::clone(b)));
     }
     let all = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min];
     let op = all.into_iter().find(|other| other.combine() == *op)?;
-    let source = if **a == *read { b } else { a };
-    (**a == *read || **b == *read).then(|| (op, Expr::clone(source)))
+    if **a == *read || **b == *read {
+        return Some((op, Expr::clone(if **a == *read { b } else { a })));
+    }
+    let inside = |operand: &Expr| nested(operand, read).filter(|(found, _)| *found == op);
+    let joined = |a: Expr, b: Expr| Some((op, Expr::binary(op.combine(), a, b)));
+    match (inside(a), inside(b)) {
+        (Some((_, source)), _) => joined(source, Expr::clone(b)),
+        (None, Some((_, source))) => joined(Expr::clone(a), source),
+        (None, None) => None,
+    }
+}
+
+/// The same for an operand: integers may be combined with others first.
+fn nested(operand: &Expr, read: &Expr) -> Option<(ReduceOp, Expr)> {
+    if operand.dtype().scalar.is_integer() { combined(operand, read) } else { None }
 }
 
 /// New axes for a tensor.
@@ -71,28 +97,32 @@ fn axes(tensor: &Buffer) -> Vec<Axis> {
     tensor.shape.iter().enumerate().map(axis).collect()
 }
 
-struct Lifter<'a> {
-    observed: &'a Observed,
-    sources: Vec<Sources>,
+pub(super) struct Lifter<'a> {
+    pub(super) observed: &'a Observed,
+    pub(super) sources: Vec<Sources>,
     stages: Vec<Stage>,
     kept: Vec<Kept>,
     /// Reductions that have a tensor: the store, the tensor, and the loops that are its axes. No tensor while it is made.
     tensors: Vec<(usize, Option<Buffer>, Vec<usize>)>,
+    /// The stores in front of the last one of each reduction that is spread over several.
+    links: Vec<usize>,
 }
 
 /// A store that combines what it wrote before with another value.
 struct Reduction {
     op: ReduceOp,
-    /// The read of what it wrote before, and what is combined with it.
-    so_far: usize,
-    source: Expr,
+    /// The load of what it wrote before, and where that comes from.
+    read: Expr,
+    pieces: Vec<Instance>,
+    /// The stores that combine, the last one first.
+    links: Vec<Link>,
     /// The reduced loops, and the others.
     reduced: Vec<usize>,
     outer: Vec<usize>,
 }
 
 impl Lifter<'_> {
-    fn statement(&self, place: usize) -> &Statement {
+    pub(super) fn statement(&self, place: usize) -> &Statement {
         &self.observed.program.statements[place]
     }
 
@@ -148,7 +178,7 @@ impl Lifter<'_> {
         let reduction = |piece: &Instance| Some((piece.store?, self.reduction(piece.store?).ok()??));
         let first = pieces.iter().enumerate().find_map(|(place, piece)| Some((place, reduction(piece)?)));
         let Some((place, (writer, reduction))) = first else { return pieces.to_vec() };
-        let starts = &self.sources[writer][reduction.so_far];
+        let starts = &reduction.pieces;
         let outer = |piece: &Instance| -> Vec<Option<Expr>> {
             reduction.outer.iter().map(|at| piece.at.get(*at).cloned()).collect()
         };
@@ -207,20 +237,32 @@ impl Lifter<'_> {
         let is_own = |pieces: &Vec<Instance>| pieces.iter().any(|piece| piece.store == Some(place));
         let own: Vec<usize> = (0..self.sources[place].len()).filter(|at| is_own(&self.sources[place][*at])).collect();
         let so_far = match own.as_slice() {
-            [] => return Ok(None),
-            [only] => *only,
+            [] => None,
+            [only] => Some(*only),
             _ => return Err(format!("`{}` reads what it wrote more than once", store.subject)),
         };
-        let read = &self.observed.reads(store)[so_far];
+        let Some(so_far) = so_far else {
+            let chain = self.chain(place).filter(|chain| chain.links.len() > 1);
+            return Ok(chain.map(|chain| self.reduced(place, chain)));
+        };
+        let read = self.observed.reads(store)[so_far].clone();
         let no = || format!("`{}` is a recurrence, and no reduction", store.subject);
-        let (op, source) = combined(&store.value, read).ok_or_else(no)?;
-        let vars = store.loops();
+        let (op, source) = combined(&store.value, &read).ok_or_else(no)?;
+        let at = store.loops().iter().map(Expr::from).collect();
+        let links = vec![Link { store: place, at, when: None, so_far, source }];
+        let pieces = self.sources[place][so_far].clone();
+        Ok(Some(self.reduced(place, Chain { op, links, pieces, read })))
+    }
+
+    /// The reduction that a chain of stores is: over the loops in which the value of an earlier iteration differs.
+    fn reduced(&self, place: usize, Chain { op, links, pieces, read }: Chain) -> Reduction {
+        let vars = self.statement(place).loops();
         let differs = |at: &usize| {
-            let own = self.sources[place][so_far].iter().filter(|piece| piece.store == Some(place));
-            own.into_iter().any(|piece| piece.at.get(*at) != Some(&Expr::from(&vars[*at])))
+            let mut own = pieces.iter().filter(|piece| piece.store == Some(place));
+            own.any(|piece| piece.at.get(*at) != Some(&Expr::from(&vars[*at])))
         };
         let (reduced, outer) = (0..vars.len()).partition(differs);
-        Ok(Some(Reduction { op, so_far, source, reduced, outer }))
+        Reduction { op, read, pieces, links, reduced, outer }
     }
 
     /// The tensor of a reduction, whose axes are the loops that are not reduced.
@@ -278,27 +320,32 @@ impl Lifter<'_> {
         }
         let condition = store.path.steps.iter().filter_map(|step| self.condition(step)).map(|cond| at.apply(&cond));
         let condition = condition.reduce(Expr::and);
-        let read = self.observed.reads(&store)[reduction.so_far].clone();
-        let mut pieces = self.sources[place][reduction.so_far].clone();
+        let mut pieces = reduction.pieces.clone();
         pieces.retain(|piece| piece.store != Some(place));
-        let init = self.read(&read, &pieces, &first, depth)?;
+        let init = self.read(&reduction.read, &pieces, &first, depth)?;
         let init = (init != reduction.op.identity_expr(store.value.dtype().scalar)).then_some(init);
-        let source = self.source(place, reduction, &at, depth)?;
+        let source = self.source(reduction, &at, depth)?;
         Ok(StageBody::Reduce { op: reduction.op, axes, init, condition, source })
     }
 
     /// What a reduction combines.
-    fn source(&mut self, place: usize, reduction: &Reduction, at: &Substitution, depth: usize) -> Result<Expr, String> {
-        let store = self.statement(place).clone();
-        let reads = self.observed.reads(&store);
-        let sources = self.sources[place].clone();
-        let mut loads = Vec::new();
-        for (position, (read, pieces)) in reads.iter().zip(&sources).enumerate() {
-            if position != reduction.so_far {
-                loads.push(self.read(read, pieces, at, depth)?);
+    fn source(&mut self, reduction: &Reduction, at: &Substitution, depth: usize) -> Result<Expr, String> {
+        let mut parts = Vec::new();
+        for link in reduction.links.iter().rev() {
+            let store = self.statement(link.store).clone();
+            let there = Substitution::new(&store.loops(), link.at.iter().map(|value| at.apply(value)));
+            let sources = self.sources[link.store].clone();
+            let mut loads = Vec::new();
+            for (position, (read, pieces)) in self.observed.reads(&store).iter().zip(&sources).enumerate() {
+                if position != link.so_far {
+                    loads.push(self.read(read, pieces, &there, depth)?);
+                }
             }
+            let value = self.observed.with_loads(&there.apply(&link.source), loads);
+            parts.push((link.when.as_ref().map(|when| at.apply(when)), value));
         }
-        Ok(self.observed.with_loads(&at.apply(&reduction.source), loads))
+        self.links.extend(reduction.links.iter().skip(1).map(|link| link.store));
+        joined(reduction.op, parts).ok_or_else(|| "a reduction combines nothing".into())
     }
 
     /// A condition on the way to a store that is not asserted in any case.

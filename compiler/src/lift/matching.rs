@@ -9,7 +9,8 @@
 //! with one of the same operator whose accesses determine which element it is. The summands are paired like the stores of two programs.
 
 use tilewright_ir::{
-    Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody, TensorPair, Var,
+    BinaryOp, Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody, TensorPair,
+    UnaryOp, Var,
 };
 use tilewright_verify::definitions::{Elements, Stuck, Summands, path, statement};
 use tilewright_verify::path::{Path, Step};
@@ -60,6 +61,8 @@ fn combined(definition: &Definition, value: &Expr) -> Option<ReduceOp> {
     let of = |part: &Expr| combined(definition, part);
     match value {
         Expr::Load { buffer, .. } => operator(definition, buffer),
+        Expr::Binary(BinaryOp::Sub, a, b) => of(a).or_else(|| of(b)).filter(|found| *found == ReduceOp::Sum),
+        Expr::Unary(UnaryOp::Neg, a) => of(a).filter(|found| *found == ReduceOp::Sum),
         Expr::Binary(op, a, b) => of(a).or_else(|| of(b)).filter(|found| found.combine() == *op),
         Expr::IfThenElse(_, a, b) | Expr::Select(_, a, b) => of(a).or_else(|| of(b)),
         _ => None,

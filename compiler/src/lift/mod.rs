@@ -12,6 +12,7 @@
 //! reduction, and every other one is replaced by its value. The summands of both definitions are then paired like the stores of two
 //! programs (`matching`). Nothing here is believed: the judge checks the claim, and a wrong one is *unknown*.
 
+mod chain;
 mod definition;
 mod matching;
 
@@ -32,10 +33,11 @@ pub use matching::find as matching_of;
 /// reduction.
 pub fn lift(func: &PrimFunc, outputs: &[Buffer], side: Side) -> Result<Lifted, String> {
     let [observed, _] = programs(func, func, &Evidence::default())?;
-    let (definition, kept) = definition::lift(func, &observed, outputs)?;
+    let definition::Found { definition, kept, links } = definition::lift(func, &observed, outputs)?;
     let nests = program_of(func, &observed.program.asserted, &definition, &kept)?;
     let (first, second) = if side == Side::Before { (func, &nests) } else { (&nests, func) };
-    let flow = flow::find(first, second, &Evidence::default())?;
+    let links: [&[usize]; 2] = if side == Side::Before { [&links, &[]] } else { [&[], &links] };
+    let flow = flow::find_through(links, first, second, &Evidence::default())?;
     Ok(Lifted { definition, kept, flow })
 }
 

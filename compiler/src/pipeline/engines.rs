@@ -26,7 +26,7 @@ pub fn run(
     observe(&program.func.name, "engines");
     let stages = stages_of(program, lowering);
     let symbols = symbols_of(&stages, &options.shapes);
-    let config = stages::Config { seed: options.seed, symbols, inputs: Inputs::Random };
+    let config = stages::Config { seed: options.seed, symbols, inputs: Inputs::Random, ..stages::Config::default() };
     let interpreter =
         Interpreter { config: Config { threads: options.threads, ..Config::default() }, is_reference: false };
     // A program that was not proved is not run on a device: an access out of bounds could crash the driver or the machine.

@@ -11,6 +11,7 @@
 //!
 //! `tilewright run` with these extents, this seed and the options printed beside it shows the values again.
 
+mod proposals;
 mod search;
 
 use std::fmt;
@@ -18,6 +19,8 @@ use std::fmt;
 use crate::harness::engine::StageProgram;
 use tilewright_ir::{BinaryOp, Definition, Evidence, Expr, PrimFunc};
 use tilewright_verify::{Method, Obligation, Reason, ReasonKind, Report, Verdict};
+
+pub use proposals::{Model, models};
 
 /// The program before, in one of its forms.
 #[derive(Clone, Copy, Debug)]
@@ -84,16 +87,17 @@ impl fmt::Display for Runs {
 /// Runs both programs if the judge left open whether they mean the same. If the runs differ, the report that named the
 /// difference, or else the first open one, becomes *refuted*.
 pub fn refute(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>, reports: &mut [Report]) -> Runs {
-    refute_in(Order::Same, before, after, evidence, reports)
+    let models = models(reports);
+    refute_in(Order::Same, before, after, evidence, (reports, &models))
 }
 
-/// [`refute`] for programs that may combine floats in other orders.
+/// [`refute`] for programs that may combine floats in other orders. Values at which something seems to fail are tried, too.
 pub fn refute_in(
     order: Order,
     before: Before<'_>,
     after: &PrimFunc,
     evidence: Option<&Evidence>,
-    reports: &mut [Report],
+    (reports, models): (&mut [Report], &[Model]),
 ) -> Runs {
     let Some(open) = first_open(reports) else {
         return Runs::Not("nothing is open that a run could show".into());
@@ -107,7 +111,7 @@ pub fn refute_in(
         return Runs::Not(format!("{what}, so that results depend on the order in which others are combined"));
     }
     let report = &mut reports[open];
-    match search::difference(order, before, after, evidence) {
+    match search::difference(order, (before, after), evidence, models) {
         Ok(mut found) => {
             if let Some(reason) = report.verdict.reason() {
                 found.text = format!("{}; the judge: {reason}", found.text);

@@ -137,9 +137,9 @@ pub fn validate_given(
     let grouped = &grouped::without(before, &after, maps, judge);
     let scalar = scalar.as_ref();
     let pair = Pair { before, after: &after, evidence: &evidence, is_whole, reassociate, scalar, grouped };
-    let Judgement { evidence: found, mut reports, mut tried } = pair.judged(judge);
+    let Judgement { evidence: found, mut reports, mut tried, models } = pair.judged(judge);
     let how = if reassociate { Order::Any } else { Order::Same };
-    let runs = executed::refute_in(how, Before::Func(before), &after, Some(&evidence), &mut reports);
+    let runs = executed::refute_in(how, Before::Func(before), &after, Some(&evidence), (&mut reports, &models));
     if runs != Runs::Differ {
         take_back(judge, before, &after, &mut reports);
     }

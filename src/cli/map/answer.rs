@@ -197,6 +197,7 @@ fn undecided(obligation: Obligation, subject: &str, reason: &str) -> Report {
         method: Method::Nothing,
         ms: 0.0,
         place: None,
+        counterpart: None,
         proof: Proof::default(),
     }
 }

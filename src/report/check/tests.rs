@@ -25,6 +25,7 @@ pub(crate) fn proved() -> FunctionOutcome {
         method: Method::Z3,
         ms: 0.5,
         place: None,
+        counterpart: None,
         proof: Proof::default(),
     };
     let step = StepOutcome {

@@ -43,12 +43,14 @@ pub struct Reason {
     text: String,
     /// The kind.
     kind: ReasonKind,
+    /// Values of variables at which it was seen; they show nothing by themselves.
+    seen_at: Vec<(String, i128)>,
 }
 
 impl Reason {
     /// A reason of a kind. `text` is printed after the word `because`.
     pub fn new(kind: ReasonKind, text: impl Into<String>) -> Self {
-        Self { text: text.into(), kind }
+        Self { text: text.into(), kind, seen_at: Vec::new() }
     }
 
     /// A reason of kind [`ReasonKind::Undecided`].
@@ -75,7 +77,18 @@ impl Reason {
     /// The reason with more text before its own.
     #[must_use]
     pub fn after(self, text: &str) -> Self {
-        Self { text: format!("{text}{}", self.text), kind: self.kind }
+        Self { text: format!("{text}{}", self.text), ..self }
+    }
+
+    /// The reason with values of variables at which it was seen.
+    #[must_use]
+    pub fn seen_at(self, values: Vec<(String, i128)>) -> Self {
+        Self { seen_at: values, ..self }
+    }
+
+    /// Values of variables at which it was seen, by name; empty if there are none. They may be worth a try, and show nothing.
+    pub fn values(&self) -> &[(String, i128)] {
+        &self.seen_at
     }
 
     /// The kind.

@@ -30,6 +30,7 @@ use tilewright_ir::{
 };
 
 pub use elements::{Elements, path, statement};
+use program::is_read;
 pub use program::program_of;
 pub use summands::{Named, Stuck, Summand, Summands, View};
 use summands::{is_commutative, not_well_formed};
@@ -173,8 +174,13 @@ fn asks_more(evidence: &Evidence, claim: &Lifting) -> Option<String> {
         return Some(reason);
     }
     let relation = Relation::new(evidence);
-    let is_given = |new: &&Kept| !claim.before.kept.iter().any(|old| relation.relates(&old.param, &new.param));
-    let new = claim.after.kept.iter().find(is_given)?;
+    let taken = |lifted: &'_ Lifted| -> Vec<Kept> {
+        let is_taken = |one: &&Kept| is_read(&lifted.definition, &lifted.kept, one);
+        lifted.kept.iter().filter(is_taken).cloned().collect()
+    };
+    let (before, after) = (taken(&claim.before), taken(&claim.after));
+    let is_new = |new: &&Kept| !before.iter().any(|old| relation.relates(&old.param, &new.param));
+    let new = after.iter().find(is_new)?;
     Some(format!("`{}` is read first after, and may hold nothing before", new.param))
 }
 

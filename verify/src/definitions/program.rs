@@ -6,6 +6,13 @@
 //!                                                       for k: C[i] = C[i] + A[i, k]
 //! ```
 //!
+//! An element of a parameter that is what the call found there is not stored, and what the call found is taken only if something is
+//! computed from it: it may be nothing.
+//!
+//! ```text
+//! C[i] = B[i] if i < 5 else C.old[i]             for i: if i < 5: C[i] = B[i]
+//! ```
+//!
 //! What it leaves in its parameters is what the definition says, with the elements that the call found for the inputs that stand for
 //! them: each tensor is written once, before it is read.
 
@@ -13,7 +20,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{Axis, Buffer, Definition, Expr, ForKind, Kept, PrimFunc, Stage, StageBody, Stmt, StmtKind, Var};
 
-use super::summands::not_well_formed;
+use super::summands::{exprs, not_well_formed};
 
 /// The program that computes a definition, with the parameters and the assertions of a function.
 ///
@@ -37,6 +44,8 @@ pub fn program_of(
         return Err("the program asks for other layouts".into());
     }
     let copies = kept.iter().map(|kept| copy(func, definition, kept)).collect::<Result<Vec<_>, _>>()?;
+    let is_taken = |copy: &Stage| kept.iter().any(|one| one.tensor == copy.buffer && is_read(definition, kept, one));
+    let copies: Vec<Stage> = copies.into_iter().filter(is_taken).collect();
     let computed = definition.stages.iter().map(|stage| &stage.buffer);
     let tensors: Vec<&Buffer> = computed.chain(kept.iter().map(|kept| &kept.tensor)).collect();
     for (position, tensor) in tensors.iter().enumerate() {
@@ -46,7 +55,8 @@ pub fn program_of(
         }
     }
     let assert = |cond: &Expr| Stmt::new(StmtKind::Assert { cond: cond.clone(), message: String::new() });
-    let nests = copies.iter().chain(&definition.stages).map(|stage| stage.nest(ForKind::Serial));
+    let nest = |stage: &Stage| keeping(stage, kept).unwrap_or_else(|| stage.nest(ForKind::Serial));
+    let nests = copies.iter().chain(&definition.stages).map(nest);
     let mut body = Stmt::seq(nests.collect());
     for stage in definition.stages.iter().rev().chain(copies.iter().rev()) {
         if !func.buffer_map.iter().any(|(_, param)| *param == stage.buffer) {
@@ -55,6 +65,44 @@ pub fn program_of(
     }
     let body = Stmt::seq(asserted.iter().map(assert).chain([body]).collect());
     Ok(PrimFunc { body, ..func.clone() })
+}
+
+/// Whether something is computed from what the call found in a parameter: an element may be kept as it is without that.
+pub(super) fn is_read(definition: &Definition, all: &[Kept], kept: &Kept) -> bool {
+    let loads = |expr: &Expr| {
+        let mut found = false;
+        expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if *buffer == kept.tensor));
+        found
+    };
+    definition.stages.iter().any(|stage| match keeping(stage, all) {
+        Some(nest) => {
+            let mut found = false;
+            nest.walk(&mut |stmt| found |= stmt.exprs().any(loads));
+            found
+        }
+        None => exprs(stage).into_iter().any(loads),
+    })
+}
+
+/// The nest of a stage that leaves elements of a parameter as the call found them: it stores the others. `None` for other stages.
+fn keeping(stage: &Stage, kept: &[Kept]) -> Option<Stmt> {
+    let StageBody::Elementwise(value) = &stage.body else { return None };
+    let own = kept.iter().find(|kept| kept.param == stage.buffer)?;
+    let at: Vec<Expr> = stage.axes.iter().map(|axis| Expr::from(&axis.var)).collect();
+    let body = stored(value, &stage.buffer, &at, &Expr::load(&own.tensor, at.clone()))?;
+    let inside = |body, axis: &Axis| Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
+    Some(stage.axes.iter().rev().fold(body, inside))
+}
+
+/// The stores of a choice whose last value is kept.
+fn stored(value: &Expr, buffer: &Buffer, at: &[Expr], kept: &Expr) -> Option<Stmt> {
+    let Expr::IfThenElse(cond, then, otherwise) = value else { return None };
+    if cond.reads_memory() || !cond.dtype().is_scalar() {
+        return None;
+    }
+    let then_body = Arc::new(Stmt::store(buffer, at.to_vec(), Expr::clone(then)));
+    let rest = if **otherwise == *kept { None } else { Some(Arc::new(stored(otherwise, buffer, at, kept)?)) };
+    Some(Stmt::new(StmtKind::If { cond: Expr::clone(cond), then_body, else_body: rest }))
 }
 
 /// The stage that takes what the call found in a parameter.

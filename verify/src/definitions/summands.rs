@@ -8,15 +8,18 @@
 //!                      A[i, 4 * ko + ki]     for each ki and each ko, if 4 * ko + ki < n
 //! ```
 //!
-//! Sums of sums are one sum, and so are the sums that are added; a choice between a value and the identity is a condition. A tensor
+//! Sums of sums are one sum, and so are the sums that are added; what is subtracted is added with the other sign, and a sum with
+//! the other sign is a sum of values with the other sign. A choice between a value and the identity is a condition. A tensor
 //! that is compared by itself stands under a name. Everything else is an operation on values, and stays as it is.
 
 use std::fmt;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{BinaryOp, Buffer, Definition, Expr, ReduceOp, SharedExpr, Stage, StageBody, Var, sabotage};
+use tilewright_ir::{
+    BinaryOp, Buffer, Definition, Expr, ReduceOp, SharedExpr, Stage, StageBody, UnaryOp, Var, sabotage,
+};
 
-use crate::forms::choice;
+use crate::forms::{choice, opposite};
 use crate::path::Step;
 use crate::reorder::is_partial;
 
@@ -112,7 +115,8 @@ impl View<'_> {
     /// # Errors
     /// No stage computes the tensor, a reduction is neither combined by the operator nor under a name, or there are too many.
     pub fn summands(&self, tensor: &Buffer, at: &[Expr], op: Option<ReduceOp>) -> Result<Summands, Stuck> {
-        let mut open = Open { view: self, op, steps: Vec::new(), found: Summands::default(), left: MOST };
+        let (steps, found, is_negated) = (Vec::new(), Summands::default(), false);
+        let mut open = Open { view: self, op, steps, found, is_negated, left: MOST };
         let stage = self.definition.stage_of(tensor).ok_or_else(|| format!("nothing computes `{tensor}`"))?;
         let ty = tensor.dtype.scalar;
         if op.is_some() && !ty.is_integer() && !ty.is_float() {
@@ -142,6 +146,8 @@ struct Open<'a> {
     /// The way to the summand that is looked at.
     steps: Vec<Step>,
     found: Summands,
+    /// Whether the summands have the other sign.
+    is_negated: bool,
     /// Tensors that may still be replaced by their values.
     left: usize,
 }
@@ -195,6 +201,15 @@ impl Open<'_> {
                 self.split(a)?;
                 self.split(b)
             }
+            Expr::Binary(BinaryOp::Sub, a, b) if op == ReduceOp::Sum => {
+                self.found.n_others += 1;
+                self.split(a)?;
+                self.negated(b)
+            }
+            Expr::Unary(UnaryOp::Neg, a) if op == ReduceOp::Sum => {
+                self.found.n_others += 1;
+                self.negated(a)
+            }
             Expr::IfThenElse(..) | Expr::Select(..)
                 if let Some([cond, a, b]) = choice(value)
                     && !cond.reads_memory()
@@ -219,8 +234,21 @@ impl Open<'_> {
         }
     }
 
+    /// The summands of a value, with the other sign.
+    fn negated(&mut self, value: &Expr) -> Result<(), Stuck> {
+        let outer = self.is_negated;
+        self.is_negated = outer == sabotage::on("summands-lose-signs");
+        let split = self.split(value);
+        self.is_negated = outer;
+        split
+    }
+
     fn add(&mut self, value: &Expr) -> Result<(), Stuck> {
-        let value = self.expr(value)?;
+        let mut value = self.expr(value)?;
+        if self.is_negated {
+            let ty = value.dtype().scalar;
+            value = if ty.is_integer() { Expr::Int { value: 0, ty } - value } else { opposite(&value) };
+        }
         if self.found.list.len() == MOST {
             return Err(format!("a value is combined of more than {MOST} others").into());
         }

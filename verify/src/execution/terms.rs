@@ -240,6 +240,11 @@ impl Terms {
                 self.add(Node::Binary(op, ty, least, most))
             }
             Op::Sub if sabotage::on("execution-swaps-differences") => self.add(Node::Binary(op, ty, least, most)),
+            // x - y of floats is x + (-y).
+            Op::Sub => {
+                let negated = self.unary(UnaryOp::Neg, ty, b)?;
+                self.binary(Op::Add, ty, a, negated)
+            }
             Op::Min | Op::Max if !ty.is_float() => {
                 if a == b {
                     Ok(a)
@@ -254,8 +259,7 @@ impl Terms {
             }
             Op::Gt => self.add(Node::Binary(Op::Lt, ty, b, a)),
             Op::Ge => self.add(Node::Binary(Op::Le, ty, b, a)),
-            Op::Sub
-            | Op::Div
+            Op::Div
             | Op::FloorDiv
             | Op::FloorMod
             | Op::TruncDiv

@@ -159,10 +159,12 @@ fn a_wrong_term_is_noticed() {
 }
 
 /// Rules by which floats are one term. Z3 shows for all floats that both sides are the same number, or both NaN.
-const SAME: [(&str, &str); 9] = [
+const SAME: [(&str, &str); 11] = [
     ("x + y", "y + x"),
     ("x * y", "y * x"),
     ("-(-x)", "x"),
+    ("x - y", "x + -y"),
+    ("x - y", "-y + x"),
     ("T.Select(x > y, x, y)", "T.Select(y < x, x, y)"),
     ("T.Select(x >= y, x, y)", "T.Select(y <= x, x, y)"),
     ("T.Select(x == y, x, y)", "T.Select(y == x, x, y)"),
@@ -179,12 +181,13 @@ const SAME_TIMES_ONE: [(&str, &str); 2] = [("x * 1", "x"), ("1 * x", "x")];
 const FEW: u32 = 3_000_000;
 
 /// What looks like a rule for floats, and is none: Z3 finds floats for which the sides differ.
-const DIFFERENT: [(&str, &str); 11] = [
+const DIFFERENT: [(&str, &str); 12] = [
     ("x + 0", "x"),
     ("x - x", "0"),
     ("x * 0", "0"),
     ("x - y", "y - x"),
     ("0 - x", "-x"),
+    ("-(x + y)", "-x - y"),
     ("x + y + y", "x + (y + y)"),
     ("T.min(x, y)", "T.min(y, x)"),
     ("T.max(x, y)", "T.max(y, x)"),

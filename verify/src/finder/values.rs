@@ -1,12 +1,12 @@
 //! How two values are to be compared.
 
 use tilewright_ir::equal::same_operation;
-use tilewright_ir::{Expr, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Expr, UnaryOp, Var};
 
 use super::Finder;
 use crate::access::lane_of;
 use crate::correspondence::Value;
-use crate::forms::{chooses_by_lane, turned};
+use crate::forms::{choice, chooses_by_lane, opposite_of, reversed, summed, turned};
 use crate::path::Step;
 
 impl Finder<'_> {
@@ -34,6 +34,10 @@ impl Finder<'_> {
                 Value::Load(self.access((x, i), (y, j)))
             }
             _ if is_choice(old) && is_choice(new) && is_negated(old) != is_negated(new) => self.exchanged(old, new),
+            _ if is_choice(old) && self.seems_reversed(old, new) => {
+                let reversed = reversed(new).unwrap_or_else(|| new.clone());
+                Value::Reversed(Box::new(self.values(old, &reversed)))
+            }
             // A condition that was decided, in front of others.
             (Expr::IfThenElse(_, a, _), Expr::IfThenElse(..)) if conditions(old) > conditions(new) => {
                 self.decided(old, conditions(a) >= conditions(new), new)
@@ -68,6 +72,13 @@ impl Finder<'_> {
                 parts
             }
             (Expr::Binary(..), Expr::Binary(..)) if turned_alike(old, new).is_some() => self.exchanged(old, new),
+            (Expr::Binary(BinaryOp::Sub, ..), Expr::Binary(BinaryOp::Add, ..))
+            | (Expr::Binary(BinaryOp::Add, ..), Expr::Binary(BinaryOp::Sub, ..))
+                if !is_integer =>
+            {
+                let [old, new] = [old, new].map(|value| summed(value).unwrap_or_else(|| value.clone()));
+                Value::Summed(Box::new(self.values(&old, &new)))
+            }
             // A condition that was decided always holds, or never.
             (Expr::IfThenElse(_, a, _) | Expr::Select(_, a, _), _) => self.decided(old, same_shape(a, new), new),
             _ if is_integer => self.whole(old, new),
@@ -97,6 +108,19 @@ impl Finder<'_> {
         Value::Whole(self.loads(std::slice::from_ref(old), std::slice::from_ref(new)))
     }
 
+    /// Whether a choice after seems to have the opposite condition.
+    fn seems_reversed(&self, old: &Expr, new: &Expr) -> bool {
+        let (Some([c, ..]), Some([d, ..])) = (choice(old), choice(new)) else { return false };
+        let Some(opposite) = opposite_of(d) else { return false };
+        if !is_alike(c, &opposite) || is_alike(c, d) {
+            return false;
+        }
+        // Of conditions without memory, samples tell whether both can hold.
+        let mut both = self.path.clone();
+        both.steps.extend([Step::Guard(c.clone(), true), Step::Guard(d.clone(), true)]);
+        c.reads_memory() || d.reads_memory() || !both.is_reached()
+    }
+
     /// The value of a conditional whose condition comes out like this.
     fn decided(&mut self, old: &Expr, holds: bool, new: &Expr) -> Value {
         let (Expr::IfThenElse(_, a, b) | Expr::Select(_, a, b)) = old else { return self.unknown() };
@@ -110,6 +134,15 @@ fn turned_alike(old: &Expr, new: &Expr) -> Option<Expr> {
     let mut has_floats = false;
     old.walk(&mut |part| has_floats |= part.dtype().scalar.is_float());
     turned(new).filter(|turned| has_floats && same_operation(old, turned))
+}
+
+/// Whether two conditions are one comparison of operands of the same kind, perhaps exchanged.
+fn is_alike(a: &Expr, b: &Expr) -> bool {
+    let is_same = |a: &Expr, b: &Expr| {
+        let mut pairs = a.children().zip(b.children());
+        same_operation(a, b) && pairs.all(|(a, b)| a.reads_memory() == b.reads_memory())
+    };
+    is_same(a, b) || turned(b).is_some_and(|turned| is_same(a, &turned))
 }
 
 fn is_choice(expr: &Expr) -> bool {

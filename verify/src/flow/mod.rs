@@ -29,7 +29,7 @@ mod values;
 
 use rayon::prelude::*;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Evidence, Expr, Flow, Instance, Origin, PrimFunc, Sources};
+use tilewright_ir::{Evidence, Expr, Flow, Instance, Origin, PrimFunc, Sources, Span};
 
 pub use programs::{Observed, programs};
 
@@ -163,11 +163,20 @@ impl<'a> Flowing<'a> {
     fn store(&self, place: usize, relation: &Relation<'_>) -> Vec<Report> {
         let store = &self.after.observed.program.statements[place];
         let report = |obligation, decision: &dyn Fn() -> Decision| {
-            Judge::report(obligation, store.subject.clone(), || suspected(decision())).placed(Side::After, store.span)
+            Judge::report(obligation, store.subject.clone(), || suspected(decision()))
+                .placed(Side::After, store.span)
+                .compared_with(Side::Before, self.origin_span(place))
         };
         let into = || self.each_origin(place, |path, before, at| self.into(path, before, at));
         let same = || self.each_origin(place, |path, before, at| self.same((path, place), (before, at), relation));
         vec![report(Obligation::Iteration, &into), report(Obligation::Simulation, &same)]
+    }
+
+    /// The place of the store before that a store after is claimed to be, if it is one alone.
+    fn origin_span(&self, place: usize) -> Option<Span> {
+        let mut stores = self.origins[place].instances.iter().filter_map(|origin| origin.store);
+        let first = stores.next().filter(|first| stores.all(|other| other == *first))?;
+        self.before.statement(first).ok()?.span
     }
 
     /// All of the decisions about the stores before that a store after is claimed to be, each under the conditions for it.

@@ -16,6 +16,8 @@ pub(crate) struct Goal {
     pub(crate) side: Side,
     /// The statement in the source text.
     pub(crate) span: Option<Span>,
+    /// The statement that it is compared with, in the source text of the other program.
+    pub(crate) counterpart: Option<Span>,
     pub(crate) path: Path,
     /// Whether the goal need not hold: parts that differ may be the same whole, computed in another way.
     pub(crate) is_guess: bool,

@@ -7,7 +7,7 @@ use tilewright_ir::{Buffer, Expr, Var};
 use super::{GoalKind, Lockstep};
 use crate::access::lane_of;
 use crate::correspondence::{LoadPair, Value};
-use crate::forms::{choice, chooses_by_lane, turned};
+use crate::forms::{choice, chooses_by_lane, reversed, summed, turned};
 use crate::obligation::Obligation;
 use crate::path::Step;
 
@@ -77,6 +77,13 @@ impl Lockstep<'_> {
             }
             (Value::Turned(along), ..) if let Some(turned) = turned(new) => {
                 self.as_guess(|this| this.values(old, &turned, along));
+            }
+            (Value::Reversed(along), ..) if let Some(reversed) = reversed(new) => {
+                self.as_guess(|this| this.values(old, &reversed, along));
+            }
+            (Value::Summed(along), ..) if summed(old).is_some() || summed(new).is_some() => {
+                let [old, new] = [old, new].map(|value| summed(value).unwrap_or_else(|| value.clone()));
+                self.as_guess(|this| this.values(&old, &new, along));
             }
             (Value::Choice(along), ..) if let (Some([c, a, b]), Some([d, x, y])) = (choice(old), choice(new)) => {
                 // A select evaluates both sides, and they are compared only where they are chosen.

@@ -9,7 +9,7 @@
 //! obligation of the program by itself. So a program accepts a call exactly if the integers of the call meet all of its assertions. A
 //! condition that may have no value traps for some integers, and is not compared by its meaning: the other program has to assert it, too.
 
-use tilewright_ir::{Expr, PrimFunc};
+use tilewright_ir::{Expr, PrimFunc, sabotage};
 
 use super::{Program, is_partial};
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
@@ -29,7 +29,7 @@ impl Judge {
             some.iter().filter(|cond| !all.contains(cond)).cloned().collect()
         };
         let (old, new) = (only(first, second), only(second, first));
-        if old.is_empty() && new.is_empty() {
+        if (old.is_empty() && new.is_empty()) || sabotage::on("assertions-need-not-follow") {
             return None;
         }
         Some(Self::report(Obligation::Simulation, "both programs accept the same calls", || {

@@ -234,7 +234,8 @@ impl<'a> Reordered<'a> {
         let subject = moved.after.subject.clone();
         let into = Judge::report(Obligation::Iteration, subject.clone(), || suspected(self.into(moved)));
         let same = Judge::report(Obligation::Simulation, subject, || suspected(self.same(moved, relation)));
-        [into, same].map(|report| report.placed(Side::After, moved.after.span))
+        [into, same]
+            .map(|report| report.placed(Side::After, moved.after.span).compared_with(Side::Before, moved.before.span))
     }
 
     /// An instance after is one before, and no other instance of the same store is that one.

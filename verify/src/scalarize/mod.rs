@@ -9,17 +9,20 @@
 //! if no lane reads or writes what a lane in front of it wrote, which is an obligation; or if the values are kept in memory of
 //! their own until all of them are read. A buffer of vectors is a buffer with one more axis.
 //!
+//! Truth values that are kept as integers of one byte are kept as truth values (`truths`).
+//!
 //! The claim names both programs without vectors. The judge makes them by itself and compares up to names, and then decides whether
 //! these mean the same. What is asked of one program alone is asked of the programs with vectors, too.
 
 mod rewrite;
+mod truths;
 mod views;
 
 use rayon::prelude::*;
 use tilewright_ir::equal::funcs_equal;
 use tilewright_ir::{Comparison, Evidence, Expr, PrimFunc, Scalarization, StmtKind, Var, sabotage};
 
-pub use rewrite::{Scalarized, has_vectors, scalarize};
+pub use rewrite::{Scalarized, has_other_form, scalarize};
 pub use views::scalar_parameters;
 
 use crate::access::{accesses, describe};

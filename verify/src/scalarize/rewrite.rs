@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Scope, SharedExpr, Stmt, StmtKind, Var, sabotage};
 
+use super::truths::{has_truths, with_truths};
 use super::views::{Image, images};
 use crate::access::ramp_at;
 use crate::reorder::{is_kept, is_small};
@@ -20,8 +21,12 @@ pub struct Scalarized {
     pub(crate) lanes: Vec<Option<Var>>,
 }
 
-/// Whether a function has a buffer of vectors, or stores a vector.
-pub fn has_vectors(func: &PrimFunc) -> bool {
+/// Whether a function has another form: it has a buffer of vectors, stores a vector, or keeps truth values as integers.
+pub fn has_other_form(func: &PrimFunc) -> bool {
+    has_vectors(func) || has_truths(func)
+}
+
+fn has_vectors(func: &PrimFunc) -> bool {
     let mut found = func.buffers().iter().any(|buffer| !buffer.dtype.is_scalar());
     func.body.walk(&mut |stmt| {
         found |= matches!(&stmt.kind, StmtKind::Store { value, .. } if !value.dtype().is_scalar());
@@ -29,12 +34,13 @@ pub fn has_vectors(func: &PrimFunc) -> bool {
     found
 }
 
-/// The program without vectors. The stores of vectors at the positions in `buffered`, counted in program order, keep the values of
+/// The program without vectors, and with `bool` for integers that stand for truth values. The stores of vectors at the positions in `buffered`, counted in program order, keep the values of
 /// their lanes in memory of their own until all of them are read.
 ///
 /// # Errors
 /// What has no such form: textures, whose texels are written as a whole, and requests for other layouts.
 pub fn scalarize(func: &PrimFunc, buffered: &[usize]) -> Result<Scalarized, String> {
+    let func = &with_truths(func);
     let images = images(func)?;
     let mut rewriter = Rewriter { images, buffered, values: Substitution::default(), lane: None, lanes: Vec::new() };
     let body = rewriter.stmt(&func.body)?;

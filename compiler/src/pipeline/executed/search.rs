@@ -8,6 +8,7 @@ use tilewright_interp::{Arguments, Config as InterpConfig};
 use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, UnaryOp, Var};
 use tilewright_verify::Counterexample;
 
+use super::proposals::{Choice, Model, proposals};
 use super::{Before, Order, Runs, is_exact};
 use crate::harness::arguments::Inputs;
 use crate::harness::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
@@ -42,6 +43,9 @@ const INPUTS_OF_MATRICES: [(u64, Inputs); 1] = [(3, Inputs::Diagonal)];
 const INPUTS_OF_SCALARS: [(u64, Inputs); 4] =
     [(4, Inputs::Random), (5, Inputs::Random), (6, Inputs::Random), (7, Inputs::Random)];
 
+/// The inputs that are tried for extents and integers that were proposed: the first ones.
+const INPUTS_OF_PROPOSALS: usize = 2;
+
 /// The seeds of small whole numbers, for programs that may combine floats in other orders; the last four if they take integers.
 const SEEDS_OF_WHOLE: [u64; 6] = [0, 1, 4, 5, 6, 7];
 
@@ -54,9 +58,9 @@ const FOREIGN_EXTENTS: u64 = 3;
 /// None was found: what the runs showed, or why there was none.
 pub(super) fn difference(
     order: Order,
-    before: Before<'_>,
-    after: &PrimFunc,
+    (before, after): (Before<'_>, &PrimFunc),
     evidence: Option<&Evidence>,
+    models: &[Model],
 ) -> Result<Counterexample, Runs> {
     let program = before.program();
     let first = Stage { name: "before", program, evidence: None, reassociates: false };
@@ -75,8 +79,36 @@ pub(super) fn difference(
         InterpConfig { threads: 1, fuel: Some(MAX_ITERATIONS), max_bytes: MAX_BYTES, ..InterpConfig::default() };
     let search = Search { stages, tried, limits, is_asserted: !asserted.is_empty() };
     let mut seen = Seen { left: MAX_ITERATIONS_IN_ALL, ..Seen::default() };
-    let found = choices(&symbols, &asserted, &premises(after)).iter().find_map(|extents| search.at(extents, &mut seen));
+    let fixed = choices(&symbols, &asserted, &premises(after)).into_iter();
+    let fixed = fixed.map(|extents| Choice { extents, scalars: Vec::new() });
+    for choice in fixed {
+        if let Some(found) = search.at(&choice, &search.tried, &mut seen) {
+            return Ok(found);
+        }
+    }
+    let scalars: Vec<Var> = integers(before).into_iter().filter(|var| !symbols.contains(var)).collect();
+    let programs: Vec<&PrimFunc> = if let Before::Func(func) = before { vec![func, after] } else { vec![after] };
+    let proposed = proposals(models, [&symbols, &scalars], &programs).into_iter();
+    let accepted = proposed.filter(|choice| is_accepted(choice, &symbols, &asserted));
+    let few = &search.tried[..search.tried.len().min(INPUTS_OF_PROPOSALS)];
+    let found = accepted.into_iter().find_map(|choice| search.at(&choice, few, &mut seen));
     found.ok_or_else(|| seen.runs())
+}
+
+/// The integers among the scalar parameters.
+fn integers(before: Before<'_>) -> Vec<Var> {
+    let params = before.program().params();
+    let integer = |param: &Param| match param {
+        Param::Scalar(var) => var.dtype().scalar.is_integer().then(|| var.clone()),
+        Param::Buffer(_) => None,
+    };
+    params.iter().filter_map(integer).collect()
+}
+
+/// Whether the assertions hold for a choice, as far as they are about extents.
+fn is_accepted(choice: &Choice, symbols: &[Var], asserted: &[Expr]) -> bool {
+    let bindings = sample_symbols(symbols, &choice.extents);
+    bindings.is_ok_and(|bindings| asserted.iter().all(|cond| cond.eval_index(&bindings) != Ok(0)))
 }
 
 /// The extents that are tried.
@@ -137,8 +169,9 @@ impl Seen {
 }
 
 impl Search<'_> {
-    /// Runs both programs with these extents on all inputs.
-    fn at(&self, extents: &[(String, i128)], seen: &mut Seen) -> Option<Counterexample> {
+    /// Runs both programs with these extents and integers on some inputs.
+    fn at(&self, choice: &Choice, tried: &[(u64, Inputs)], seen: &mut Seen) -> Option<Counterexample> {
+        let Choice { extents, scalars } = choice;
         if self.stages.iter().any(|stage| is_too_large(stage.program, extents)) {
             let large = if self.is_asserted {
                 "extents for which the assertions hold are too large".into()
@@ -148,19 +181,19 @@ impl Search<'_> {
             seen.why_not.get_or_insert(large);
             return None;
         }
-        for &(seed, inputs) in &self.tried {
+        for &(seed, inputs) in tried {
             if seen.left == 0 {
                 return None;
             }
-            let config = Config { seed, symbols: extents.to_vec(), inputs };
+            let config = Config { seed, symbols: extents.clone(), scalars: scalars.clone(), inputs };
             let engine = Metered { limits: &self.limits, left: Cell::new(seen.left) };
             let ran = run_chain(&self.stages, &config, &engine, &[]);
             seen.left = engine.left.get();
             let Ok(ran) = ran else { continue };
-            if let Some(shown) = compare(&ran, inputs) {
+            if let Some(shown) = compare(&ran, scalars, inputs) {
                 let reference = Interpreter { config: self.limits.clone(), is_reference: true };
                 let again = run_chain(&self.stages, &config, &reference, &[]).ok();
-                if let Some(found) = again.and_then(|again| compare(&again, inputs)) {
+                if let Some(found) = again.and_then(|again| compare(&again, scalars, inputs)) {
                     return Some(found);
                 }
                 seen.unconfirmed.get_or_insert(shown.text);
@@ -262,7 +295,7 @@ fn is_too_large(program: StageProgram<'_>, extents: &[(String, i128)]) -> bool {
 }
 
 /// The difference between two runs, if there is one, with the options of `tilewright run` that give it the same inputs.
-fn compare(ran: &ChainOutcome, inputs: Inputs) -> Option<Counterexample> {
+fn compare(ran: &ChainOutcome, given: &[(String, i128)], inputs: Inputs) -> Option<Counterexample> {
     let [before, after] = ran.engines.as_slice() else { return None };
     let text = match (before.status, after.status, &after.first) {
         (Status::Reference, Status::Mismatch, Some(first)) => {
@@ -281,7 +314,9 @@ fn compare(ran: &ChainOutcome, inputs: Inputs) -> Option<Counterexample> {
     ];
     let options: String = options.iter().filter(|(is_needed, _)| *is_needed).map(|(_, option)| *option).collect();
     let chosen = if inputs == Inputs::Random { String::new() } else { format!(", --inputs {}", inputs.word()) };
-    let text = format!("both were run (seed {}{chosen}{options}): {text}", ran.seed);
+    let given: Vec<String> = given.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let given = if given.is_empty() { String::new() } else { format!(", --scalar {}", given.join(",")) };
+    let text = format!("both were run (seed {}{chosen}{given}{options}): {text}", ran.seed);
     let (shape, assignments) = (ran.symbols.clone(), ran.scalars.clone());
     Some(Counterexample { shape, assignments, text, ..Counterexample::default() })
 }

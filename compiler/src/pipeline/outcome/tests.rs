@@ -24,6 +24,7 @@ fn proved() -> FunctionOutcome {
         method: Method::Z3,
         ms: 0.5,
         place: None,
+        counterpart: None,
         proof: Proof::default(),
     };
     let step =

@@ -6,7 +6,7 @@
 
 use tilewright_ir::{Buffer, BufferClaim, Comparison, Evidence, Expr, PrimFunc, Scalarization};
 use tilewright_verify::Judge;
-use tilewright_verify::scalarize::{has_vectors, scalar_parameters, scalarize};
+use tilewright_verify::scalarize::{has_other_form, scalar_parameters, scalarize};
 
 use super::symbols::rename_symbols;
 use super::ways::Pair;
@@ -75,10 +75,10 @@ pub(super) struct Scalar {
     is_whole: bool,
 }
 
-/// Two functions, the second one in terms of the symbolic extents of the first, without vectors. `None` if neither has vectors, or if they
-/// cannot be written without.
+/// Two functions, the second one in terms of the symbolic extents of the first, without vectors. `None` if neither has vectors nor truth values
+/// that are kept as integers, or if they cannot be written without.
 pub(super) fn without(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap], judge: &Judge) -> Option<Scalar> {
-    if !has_vectors(before) && !has_vectors(after) {
+    if !has_other_form(before) && !has_other_form(after) {
         return None;
     }
     let one = |func: &PrimFunc| {

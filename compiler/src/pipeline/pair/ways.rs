@@ -16,6 +16,7 @@ use tilewright_verify::{Judge, Obligation, Reason, ReasonKind, Report, Side, Ver
 
 use super::grouped::Grouped;
 use super::vectors::Scalar;
+use crate::pipeline::executed::{self, Model};
 use crate::pipeline::findings::{Tried, Way};
 use crate::{flow, lift, reorder};
 
@@ -44,13 +45,15 @@ pub(super) struct Judgement {
     pub(super) reports: Vec<Report>,
     /// The ways that did not prove it.
     pub(super) tried: Vec<Tried>,
+    /// Values at which something failed in some way.
+    pub(super) models: Vec<Model>,
 }
 
 impl Pair<'_> {
     /// Asks the judge about one way after the other, until one proves the pair.
     pub(super) fn judged(&self, judge: &Judge) -> Judgement {
         let mut best: Option<(Evidence, Vec<Report>)> = None;
-        let mut tried = Vec::new();
+        let (mut tried, mut models) = (Vec::new(), Vec::new());
         for way in [Way::Lockstep, Way::Loops, Way::Values, Way::Definitions, Way::Results] {
             let evidence = match self.claim(way, best.is_some()) {
                 Ok(evidence) => evidence,
@@ -62,8 +65,9 @@ impl Pair<'_> {
             let reports = judge.check_pass(self.before, self.after, &evidence);
             let left = open(&reports).count();
             if left == 0 {
-                return Judgement { evidence, reports, tried };
+                return Judgement { evidence, reports, tried, models };
             }
+            models.extend(executed::models(&reports));
             tried.push(Tried { way, why: why_open(&reports) });
             // A failed comparison of values or results says less than one with a place.
             let is_inside = matches!(way, Way::Lockstep | Way::Loops);
@@ -72,7 +76,7 @@ impl Pair<'_> {
             }
         }
         let (evidence, reports) = best.unwrap_or_else(|| (self.evidence.clone(), Vec::new()));
-        Judgement { evidence, reports, tried }
+        Judgement { evidence, reports, tried, models }
     }
 
     /// The claims of a way, if it can be taken. Results of symbolic shapes are compared only if there is no other way, so that there
