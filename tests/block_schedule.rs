@@ -10,8 +10,9 @@
 mod pairs;
 
 use pairs::{change, is_proved, is_refuted, judge, open};
+use tilewright::pipeline::pair::GivenMap;
 use tilewright::pipeline::{self, Program, pair};
-use tilewright_ir::{Evidence, PrimFunc, validate};
+use tilewright_ir::{BufferChange, Evidence, PrimFunc, validate};
 use tilewright_script::print_func;
 use tilewright_verify::{Judge, Report, Verdict};
 
@@ -104,7 +105,11 @@ impl Case {
         assert!(printed.contains(old.as_str()), "{}: no `{old}` in\n{printed}", self.name);
         let twin = tilewright_script::read_module(&printed.replacen(old.as_str(), new, 1));
         let twin = twin.unwrap_or_else(|found| panic!("{}: {found:?}", self.name)).funcs.remove(0);
-        let judged = pair::validate(funcs[step - 1], &twin, &[], judge).unwrap();
+        // Parameters that moved did so as the step claims.
+        let claims = program.scheduled[step - 1].evidence.buffers.iter();
+        let claims = claims.filter(|claim| claim.change == BufferChange::Layout);
+        let given = claims.map(|claim| GivenMap { buffer: claim.before.name.clone(), text: claim.map.to_string() });
+        let judged = pair::validate(funcs[step - 1], &twin, &given.collect::<Vec<_>>(), judge).unwrap();
         assert!(!is_proved(&judged.reports), "{}: `{new}` for `{old}` is proved", self.name);
         is_refuted(&judged.reports)
     }
@@ -136,4 +141,5 @@ files! {
     layouts_are_proved_or_refuted: "layouts", 1;
     reductions_are_decomposed: "reductions", 1;
     domains_are_transformed: "domains", 1;
+    reductions_have_two_stages: "rfactor", 1;
 }

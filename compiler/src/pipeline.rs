@@ -415,7 +415,8 @@ pub fn lower(
         }
     }
     // A step of a schedule is wanted because it is there.
-    let is_wanted = |pass: &&Pass| !passes::DEFAULT_PIPELINE.contains(&pass.name) || (pass.wanted)(&program.func);
+    let is_wanted =
+        |pass: &&Pass| !passes::DEFAULT_PIPELINE.contains(&pass.name) || (pass.wanted)(program.scheduled_func());
     let names = passes::pipeline_of(program.scheduled_func())?;
     for pass in names.into_iter().filter_map(|name| passes::pass_by_name(name).ok()).filter(is_wanted) {
         if let Some(blocked) = lowering.stopped.clone() {

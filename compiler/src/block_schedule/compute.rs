@@ -12,19 +12,22 @@
 //! axes, over the box. The buffer keeps its shape; its memory moves into the innermost loop around all its uses whose iterations run
 //! at once, so that each of them has its own.
 
-use tilewright_algebra::{Ranges, simplify};
-use tilewright_ir::visit::Rewrite;
+use tilewright_algebra::{Ranges, inverse, simplify};
+use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
-    AxisKind, BinaryOp, Block, BlockAxis, Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, Scope, Stmt, StmtKind,
-    ThreadTag, Var,
+    AxisKind, BinaryOp, Block, BlockAxis, Buffer, Diagnostic, Expr, For, ForKind, IndexMap, PrimFunc, Scope, Stmt,
+    StmtKind, ThreadTag, Var,
 };
+use tilewright_verify::reorder::Statement;
 
-use super::cache::{only_written, searched};
+use super::cache::only_written;
+use super::reduction::{n_stores, n_stores_before_block};
 use super::regions::int_like;
 use super::tree::{Found, FoundLoop, loop_over, realized, without_block};
 use super::{BlockRef, BlockSchedule, LoopRef, fault};
 use crate::passes::remap::{inside, retyped};
 use crate::passes::schedule::buffers::{allocates, loads_from, moved_into, n_loads, n_uses};
+use crate::passes::schedule::claims::{Claim, at, unchanged};
 use crate::passes::schedule::loops::{Found as Around, with_loop};
 use crate::passes::schedule::region::{Span, region};
 
@@ -46,11 +49,12 @@ impl BlockSchedule {
         }
         let spans = region(&rest, &around(&target), &buffer)?;
         let known = inside(&target.ranges(&rest), target.run);
-        let nest = Nest { found: &found, axes: &axes, spans: &spans, known }.stmt()?;
+        let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known }.stmt()?;
         let body = in_front_of_readers(&target.run.body, nest, &buffer);
         let body = with_body(&rest, target.run, body);
         let body = own_memory(&body, &target, &buffer);
-        self.step("compute_at", body, &searched());
+        let claim = moved(&found, &self.func().body, &body, &values);
+        self.step("compute_at", body, &claim);
         Ok(())
     }
 
@@ -75,13 +79,50 @@ impl BlockSchedule {
         let axes = indexed_axes(&found, &indices, buffer)?;
         let spans = region(&as_reads(&rest, buffer), &around(&loop_over(&as_reads(&rest, buffer), &run.0)?), buffer)?;
         let known = inside(&target.ranges(&rest), target.run);
-        let nest = Nest { found: &found, axes: &axes, spans: &spans, known }.stmt()?;
+        let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known }.stmt()?;
         let body = Stmt::seq(vec![target.run.body.clone(), nest]);
         let body = with_body(&rest, target.run, body);
         let body = own_memory(&body, &target, buffer);
-        self.step("reverse_compute_at", body, &searched());
+        let claim = moved(&found, &self.func().body, &body, &values);
+        self.step("reverse_compute_at", body, &claim);
         Ok(())
     }
+}
+
+/// The claim that the stores of a block are those that they were, where its axes have the same values; all others stay as they are. If
+/// the values of its loops before do not follow from its axes, the claim is searched for.
+fn moved(found: &Found<'_>, before: &Stmt, after: &Stmt, values: &[Expr]) -> Claim {
+    let name = &found.block.name;
+    let (old_first, new_first) = (n_stores_before_block(before, name), n_stores_before_block(after, name));
+    let (count, loops) = (n_stores(found.parts.body), loops_of_axes(found, values));
+    Claim::Values(Box::new(move |old, new| {
+        let loops = loops.as_ref()?;
+        let mut others = old.iter().enumerate().filter(|(place, _)| !(old_first..old_first + count).contains(place));
+        let origin = |(place, _): (usize, &Statement)| match place.checked_sub(new_first).filter(|part| *part < count) {
+            Some(part) => {
+                let store = old.get(old_first + part)?;
+                Some(at(old_first + part, store.loops().iter().map(|var| loops.apply(&Expr::from(var))).collect()))
+            }
+            None => others.next().map(|(place, store)| unchanged(place, store)),
+        };
+        new.iter().enumerate().map(origin).collect()
+    }))
+}
+
+/// The values of the loops of a block for which its axes have certain values. `None` if the axes do not tell.
+fn loops_of_axes(found: &Found<'_>, values: &[Expr]) -> Option<Substitution> {
+    let vars: Vec<Var> = found.loops.iter().map(|run| run.var.clone()).collect();
+    let from_zero = Substitution::new(&vars, found.loops.iter().map(|run| Expr::from(&run.var) + run.min.clone()));
+    let outputs = found.axes().map(|(axis, value)| from_zero.apply(value) - axis.min.clone()).collect();
+    let domain = found.loops.iter().map(|run| run.extent.clone()).collect();
+    let map = IndexMap::new(vars.clone(), domain, outputs, Vec::new()).ok()?;
+    let shape: Vec<Expr> = found.block.axes.iter().map(|axis| axis.extent.clone()).collect();
+    let claim = inverse(&map, &shape, &[]).ok()?;
+    let positions = found.block.axes.iter().zip(values).map(|(axis, value)| value.clone() - axis.min.clone());
+    let there = Substitution::new(&claim.vars, positions);
+    let starts = found.loops.iter().map(|run| run.min.clone());
+    let number = |(output, min): (&Expr, Expr)| simplify(&(there.apply(output) + min), &Ranges::new());
+    Some(Substitution::new(&vars, claim.outputs.iter().zip(starts).map(number)))
 }
 
 /// The loop, which must not be around the block.
@@ -199,7 +240,8 @@ struct Nest<'a> {
 }
 
 impl Nest<'_> {
-    fn stmt(self) -> Result<Stmt, Diagnostic> {
+    /// The loops with the block, and the values of its axes.
+    fn stmt(self) -> Result<(Stmt, Vec<Expr>), Diagnostic> {
         let mut loops: Vec<(Var, Expr)> = Vec::new();
         let (mut values, mut conditions) = (Vec::new(), Vec::new());
         let mut known = self.known.clone();
@@ -225,10 +267,11 @@ impl Nest<'_> {
             return Err(fault(format!("the block depends on `{var}`"), "name a block of the outermost scope"));
         }
         let predicate = conditions.into_iter().filter(|cond| cond.as_const_int() != Some(1)).reduce(Expr::and);
-        let inner = realized(self.found.block.clone(), predicate, values, self.found.parts.body.clone());
+        let block = self.found.block.clone();
+        let inner = realized(block, predicate, values.clone(), self.found.parts.body.clone());
         let inner = inner.at(self.found.stmt.span);
         let around = |body: Stmt, (var, extent): (Var, Expr)| Stmt::for_loop(&var, extent, ForKind::Serial, body);
-        Ok(loops.into_iter().rev().fold(inner, around))
+        Ok((loops.into_iter().rev().fold(inner, around), values))
     }
 
     /// The first value of an axis, and the number of values.

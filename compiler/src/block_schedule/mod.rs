@@ -48,6 +48,7 @@ mod layout;
 mod loops;
 mod reduction;
 mod regions;
+mod rfactor;
 mod tree;
 
 pub use layout::BufferOf;

@@ -36,7 +36,7 @@ impl BlockSchedule {
         let nest = inner.nest(&found, &names.0, &init, self.func()).at(span);
         let claim = Decomposed {
             n_before: n_stores_before(&self.func().body, run),
-            first: first_store(&self.func().body, &name),
+            first: n_stores_before_block(&self.func().body, &name),
             n_init: n_stores(&init),
             inner,
         };
@@ -184,7 +184,8 @@ impl Decomposed {
     }
 }
 
-fn n_stores(stmt: &Stmt) -> usize {
+/// The number of stores in a statement.
+pub(super) fn n_stores(stmt: &Stmt) -> usize {
     let mut count = 0;
     stmt.walk(&mut |part| count += usize::from(matches!(part.kind, StmtKind::Store { .. })));
     count
@@ -201,7 +202,7 @@ fn n_stores_before(body: &Stmt, run: &LoopRef) -> usize {
 }
 
 /// The number of stores in front of a block.
-fn first_store(body: &Stmt, name: &str) -> usize {
+pub(super) fn n_stores_before_block(body: &Stmt, name: &str) -> usize {
     let (mut count, mut is_met) = (0, false);
     body.walk(&mut |part| {
         is_met |= Block::of(part).is_some_and(|(block, _)| block.name == name);

@@ -10,7 +10,7 @@ use super::value::{Eval, Placed, Value, to_index, to_int, to_items, wrong_kind};
 use crate::block_schedule::{BlockRef, BufferOf};
 
 /// The methods that are read here.
-pub(super) const STEPS: [&str; 12] = [
+pub(super) const STEPS: [&str; 13] = [
     "cache_read",
     "cache_write",
     "compute_at",
@@ -23,6 +23,7 @@ pub(super) const STEPS: [&str; 12] = [
     "set_axis_separator",
     "set_scope",
     "decompose_reduction",
+    "rfactor",
 ];
 
 impl<'a> Interp<'a> {
@@ -48,6 +49,22 @@ impl<'a> Interp<'a> {
                 let extents = self.working_on(schedule, span).block_extents(block).at(span)?;
                 let map = self.layout_map(&function, &extents)?;
                 self.working_on(schedule, span).transform_block_layout(block, &map).at(span).map(|()| Value::None)
+            }),
+            "rfactor" => args.need("loop").and_then(|(value, place)| {
+                let axis = args.take("factor_axis")?;
+                args.finish()?;
+                let run = self.block_loop_of(schedule, &(value, place))?;
+                let axis = axis.map_or(Ok(0), |(value, place)| {
+                    usize::try_from(to_int(&value, place)?).map_err(|_| wrong_kind(place, "a number of axes", &value))
+                })?;
+                let one = self.working_on(schedule, span);
+                let [block] = one.get_child_blocks_of_loop(&run).at(place)?[..] else {
+                    let message = format!("`{}` contains several blocks", run.name());
+                    return Err(Diagnostic::error("schedule", Some(place), message)
+                        .with_help("name a loop that contains one reduction"));
+                };
+                let first = one.rfactor(block, &run, axis).at(span)?;
+                Ok(self.block_value(schedule, first))
             }),
             "reindex" => args.need("block").and_then(|block| {
                 let named = args.need("buffer")?;
