@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use tilewright_ir::{Buffer, Comparison, Evidence, Expr, Origin, PrimFunc, Scalarization, Stmt, StmtKind};
 use tilewright_verify::reorder::Statement;
-use tilewright_verify::scalarize::{has_vectors, scalarize};
+use tilewright_verify::scalarize::{has_other_form, scalarize};
 
 use super::super::schedule::unchanged;
 use crate::flow::{self, Origins};
@@ -52,7 +52,7 @@ fn of_vectors(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins:
 /// Whether a program has no vectors, and one buffer for each part of memory.
 fn is_plain(func: &PrimFunc) -> bool {
     let mut seen = HashSet::new();
-    !has_vectors(func) && func.buffers().iter().all(|buffer| seen.insert(buffer.data.clone()))
+    !has_other_form(func) && func.buffers().iter().all(|buffer| seen.insert(buffer.data.clone()))
 }
 
 /// The stores of vectors, in program order, that read the memory that they write at another index.
