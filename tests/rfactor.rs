@@ -78,6 +78,24 @@ fn the_factored_loop_may_be_any_axis_of_the_first_stage() {
 }
 
 #[test]
+fn the_second_of_two_axes_is_factored_after_a_split_into_parts() {
+    for shape in ["te.var('n'), te.var('m'), te.var('p')", "5, 7, 19"] {
+        for part in ["lo", "li"] {
+            let text = format!(
+                "n, m, p = {shape}\nA = te.placeholder((n, m, p), name='A', dtype='int32')\n\
+                 k = te.reduce_axis((0, m), name='k')\nl = te.reduce_axis((0, p), name='l')\n\
+                 C = te.compute((n,), lambda i: te.sum(A[i, k, l], axis=[k, l]), name='C')\n\
+                 s = te.create_schedule(C.op)\nlo, li = s[C].split(s[C].op.reduce_axis[1], nparts=4)\n\
+                 R = s.rfactor(C, {part})\ntvm.lower(s, [A, C])\n"
+            );
+            let lowering = pipeline::lower(&program(&text), &judge(), false, &mut |_, _| {}).unwrap();
+            let reports = &lowering.steps[0].reports;
+            assert!(!reports.is_empty() && reports.iter().all(|report| report.verdict.is_proved()), "{shape} {part}");
+        }
+    }
+}
+
+#[test]
 fn a_factored_reduction_computes_what_was_written() {
     for schedule in [
         FACTORED,

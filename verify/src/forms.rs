@@ -16,6 +16,7 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Buffer, Expr, PrimFunc, Stmt, StmtKind, Traps, UnaryOp};
 
 use crate::claims::Relation;
+use crate::correspondence::Value;
 
 /// A statement in its other form.
 pub(crate) struct Unfolded {
@@ -68,6 +69,20 @@ pub(crate) fn turned(value: &Expr) -> Option<Expr> {
         Expr::IfThenElse(cond, a, b) => Some(Expr::IfThenElse(negated(cond).into(), b.clone(), a.clone())),
         Expr::Select(cond, a, b) => Some(Expr::Select(negated(cond).into(), b.clone(), a.clone())),
         _ => None,
+    }
+}
+
+/// Two values in the forms in which a correspondence compares them, and how these are compared; `None` if it does not change them.
+pub(crate) fn formed<'v>(along: &'v Value, old: &Expr, new: &Expr) -> Option<(&'v Value, [Expr; 2])> {
+    let is_difference = summed(old).is_some() || summed(new).is_some();
+    match along {
+        Value::Turned(along) => Some((along, [old.clone(), turned(new)?])),
+        Value::Reversed(along) => Some((along, [old.clone(), reversed(new)?])),
+        Value::Summed(along) if is_difference => {
+            Some((along, [old, new].map(|value| summed(value).unwrap_or_else(|| value.clone()))))
+        }
+        Value::Whole(_) | Value::Lanes(_) | Value::Load(_) | Value::Parts(_) => None,
+        Value::Summed(_) | Value::Choice(_) | Value::Decided(..) | Value::Unknown => None,
     }
 }
 

@@ -41,10 +41,8 @@ pub(crate) struct Lockstep<'a> {
     /// Variables of the program after, in terms of those before.
     renames: Substitution,
     subject: String,
-    /// The statement that is compared, in the program of `side`.
-    span: Option<Span>,
-    /// The statement that it is compared with, in the other program.
-    counterpart: Option<Span>,
+    /// The statement that is compared, in the program of `side`, and the one that it is compared with in the other program.
+    spans: [Option<Span>; 2],
     side: Side,
     /// The loop whose iterations are lanes after, while its body is walked.
     lane: Option<Var>,
@@ -78,8 +76,8 @@ impl<'a> Lockstep<'a> {
 
     fn at(path: Path, relation: &'a Relation<'a>, subject: String) -> Self {
         let (goals, renames) = (Vec::new(), Substitution::default());
-        let (before, span, counterpart, side, lane, is_guess) = (None, None, None, Side::Before, None, false);
-        Self { relation, before, goals, path, renames, subject, span, counterpart, side, lane, is_guess }
+        let (before, spans, side, lane, is_guess) = (None, [None; 2], Side::Before, None, false);
+        Self { relation, before, goals, path, renames, subject, spans, side, lane, is_guess }
     }
 
     fn goal(&mut self, obligation: Obligation, kind: GoalKind) {
@@ -87,8 +85,8 @@ impl<'a> Lockstep<'a> {
     }
 
     fn goal_of(&mut self, obligation: Obligation, subject: String, path: Path, kind: GoalKind) {
-        let (side, span, counterpart, is_guess) = (self.side, self.span, self.counterpart, self.is_guess);
-        self.goals.push(Goal { obligation, subject, side, span, counterpart, path, is_guess, kind });
+        let (side, spans, is_guess) = (self.side, self.spans, self.is_guess);
+        self.goals.push(Goal { obligation, subject, side, spans, path, is_guess, kind });
     }
 
     fn stuck(&mut self, why: impl Into<String>) {
@@ -143,7 +141,7 @@ impl<'a> Lockstep<'a> {
         });
         for site in sites_in(old, &self.path) {
             if matches!(site.stmt.kind, StmtKind::Store { .. } | StmtKind::Assert { .. } | StmtKind::Evaluate(_)) {
-                (self.side, self.span, self.counterpart) = (Side::Before, site.stmt.span, None);
+                (self.side, self.spans) = (Side::Before, [site.stmt.span, None]);
                 self.goal_of(Obligation::Simulation, describe(site.stmt), site.path, GoalKind::Missing);
             }
         }
@@ -151,7 +149,7 @@ impl<'a> Lockstep<'a> {
 
     fn stmt(&mut self, old: &Stmt, new: &Stmt, pair: &Pair) {
         self.subject = describe(old);
-        (self.side, self.span, self.counterpart) = (Side::Before, old.span, new.span);
+        (self.side, self.spans) = (Side::Before, [old.span, new.span]);
         self.inside(|this| this.pair(old, new, pair));
     }
 
@@ -204,7 +202,7 @@ impl<'a> Lockstep<'a> {
             }
             (Pair::CondAfter(rows), _, StmtKind::If { cond, then_body, else_body: None }) => {
                 self.subject = format!("{} (which the program before does not ask)", describe(new));
-                (self.side, self.span, self.counterpart) = (Side::After, new.span, old.span);
+                (self.side, self.spans) = (Side::After, [new.span, old.span]);
                 let cond = self.renames.apply(cond);
                 // The program before reads nothing here.
                 self.in_old_memory(&[], std::slice::from_ref(&cond), &[]);

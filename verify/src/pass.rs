@@ -184,7 +184,7 @@ impl Judge {
             }
             suspected(worst)
         });
-        let Goal { side, span, counterpart, .. } = *group[0];
+        let Goal { side, spans: [span, counterpart], .. } = *group[0];
         report.placed(side, span).compared_with(side.other(), counterpart)
     }
 
@@ -224,8 +224,8 @@ pub(crate) fn parameters(before: &PrimFunc, after: &PrimFunc, relation: &Relatio
     if scalars(before) != scalars(after) {
         let kind = GoalKind::Stuck("the scalar parameters are other variables, or at other positions".into());
         let (subject, path) = ("parameters".into(), Path::of(before));
-        let (obligation, side, span, counterpart, is_guess) = (Obligation::Simulation, Side::After, None, None, false);
-        goals.push(Goal { obligation, subject, side, span, counterpart, path, is_guess, kind });
+        let (obligation, side, spans, is_guess) = (Obligation::Simulation, Side::After, [None; 2], false);
+        goals.push(Goal { obligation, subject, side, spans, path, is_guess, kind });
     }
     goals
 }

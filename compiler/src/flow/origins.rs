@@ -249,21 +249,26 @@ impl Search<'_> {
     fn sums(&self, old: &Expr, new: &Expr, depth: usize, found: &mut Found) -> bool {
         let (Expr::Binary(op, ..), Expr::Binary(other, ..)) = (old, new) else { return false };
         let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
-        let [old, mut rest] = [old, new].map(|value| operands(*op, value));
-        if op != other || !commutes || old.len() != rest.len() {
+        let [old, mut new] = [old, new].map(|value| operands(*op, value));
+        if op != other || !commutes || old.len() != new.len() {
             return false;
         }
-        if !old.iter().zip(&rest).all(|(old, new)| self.is_alike(old, new)) {
-            // Each operand before with the first one after that is like it, if there is one left.
-            for (place, old) in old.iter().enumerate() {
-                if let Some(like) = (place..rest.len()).find(|other| self.is_alike(old, &rest[*other])) {
-                    let like = rest.remove(like);
-                    rest.insert(place, like);
-                }
-            }
+        if let Some(exchanged) = self.exchanged(&old, &new) {
+            new = exchanged;
         }
-        old.iter().zip(&rest).for_each(|(old, new)| self.walk(old, new, depth, found));
+        old.iter().zip(&new).for_each(|(old, new)| self.walk(old, new, depth, found));
         true
+    }
+
+    /// The operands after in the order of those before, if each has one that is like it: the first one that is left.
+    fn exchanged(&self, old: &[Expr], new: &[Expr]) -> Option<Vec<Expr>> {
+        let mut rest = new.to_vec();
+        let mut found = Vec::new();
+        for old in old {
+            let like = rest.iter().position(|new| self.is_alike(old, new))?;
+            found.push(rest.remove(like));
+        }
+        Some(found)
     }
 
     /// Whether two operands are of one kind: values of instances, loads from buffers that correspond, or the same operation.

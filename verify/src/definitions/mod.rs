@@ -174,7 +174,7 @@ fn asks_more(evidence: &Evidence, claim: &Lifting) -> Option<String> {
         return Some(reason);
     }
     let relation = Relation::new(evidence);
-    let taken = |lifted: &'_ Lifted| -> Vec<Kept> {
+    let taken = |lifted: &Lifted| -> Vec<Kept> {
         let is_taken = |one: &&Kept| is_read(&lifted.definition, &lifted.kept, one);
         lifted.kept.iter().filter(is_taken).cloned().collect()
     };

@@ -14,10 +14,8 @@ pub(crate) struct Goal {
     pub(crate) subject: String,
     /// The program that `span` belongs to.
     pub(crate) side: Side,
-    /// The statement in the source text.
-    pub(crate) span: Option<Span>,
-    /// The statement that it is compared with, in the source text of the other program.
-    pub(crate) counterpart: Option<Span>,
+    /// The statement in the source text, and the one that it is compared with in the text of the other program.
+    pub(crate) spans: [Option<Span>; 2],
     pub(crate) path: Path,
     /// Whether the goal need not hold: parts that differ may be the same whole, computed in another way.
     pub(crate) is_guess: bool,

@@ -7,7 +7,7 @@ use tilewright_ir::{Buffer, Expr, Var};
 use super::{GoalKind, Lockstep};
 use crate::access::lane_of;
 use crate::correspondence::{LoadPair, Value};
-use crate::forms::{choice, chooses_by_lane, reversed, summed, turned};
+use crate::forms::{choice, chooses_by_lane, formed};
 use crate::obligation::Obligation;
 use crate::path::Step;
 
@@ -75,14 +75,7 @@ impl Lockstep<'_> {
             (Value::Load(along), Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
                 self.access((x, i), (y, j), along);
             }
-            (Value::Turned(along), ..) if let Some(turned) = turned(new) => {
-                self.as_guess(|this| this.values(old, &turned, along));
-            }
-            (Value::Reversed(along), ..) if let Some(reversed) = reversed(new) => {
-                self.as_guess(|this| this.values(old, &reversed, along));
-            }
-            (Value::Summed(along), ..) if summed(old).is_some() || summed(new).is_some() => {
-                let [old, new] = [old, new].map(|value| summed(value).unwrap_or_else(|| value.clone()));
+            _ if let Some((along, [old, new])) = formed(along, old, new) => {
                 self.as_guess(|this| this.values(&old, &new, along));
             }
             (Value::Choice(along), ..) if let (Some([c, a, b]), Some([d, x, y])) = (choice(old), choice(new)) => {

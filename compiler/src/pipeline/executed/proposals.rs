@@ -74,7 +74,7 @@ pub(super) fn proposals(models: &[Model], [symbols, scalars]: [&[Var]; 2], progr
 }
 
 /// The part of a model that is about the call.
-fn of_model(model: &Model, symbols: &[Var], scalars: &[Var]) -> Choice {
+fn of_model(model: &[(String, i128)], symbols: &[Var], scalars: &[Var]) -> Choice {
     let of = |vars: &[Var], is_valid: &dyn Fn(&Var, i128) -> bool| -> Vec<(String, i128)> {
         let value = |var: &Var| model.iter().find(|(name, value)| name == var.name() && is_valid(var, *value)).cloned();
         vars.iter().filter_map(value).collect()
