@@ -20,15 +20,20 @@ fn judged(pair: &Pair, part_steps: u64) -> Vec<Report> {
 
 /// Whether the results of a pair are proved equal, which must not depend on the size of the parts.
 #[track_caller]
-fn is_proved(pair: &Pair) -> bool {
-    let [whole, parts, single] = [WHOLE, 3000, 1].map(|part_steps| {
+fn is_proved_in(pair: &Pair, part_steps: u64) -> bool {
+    let [whole, parts] = [WHOLE, part_steps].map(|part_steps| {
         let reports = judged(pair, part_steps);
         let results = reports.iter().find(|report| report.subject == "every element of every parameter");
         results.unwrap_or_else(|| panic!("{reports:?}")).verdict.is_proved()
     });
-    assert_eq!(whole, parts, "in parts of 3000 steps");
-    assert_eq!(whole, single, "in parts of single units");
+    assert_eq!(whole, parts, "in parts of {part_steps} steps");
     whole
+}
+
+/// The same with parts of single units.
+#[track_caller]
+fn is_proved(pair: &Pair) -> bool {
+    is_proved_in(pair, 1)
 }
 
 /// A convolution in rows and columns, with zeros around the input.
@@ -64,14 +69,17 @@ const TILED: &str = r#"def main(x: T.handle, f: T.handle, y: T.handle):
 "#;
 
 fn convolution() -> Pair {
-    Pair::new(CONVOLUTION, TILED)
-        .claim(BufferChange::Layout, "X -> X", "lambda i, j, p: [p // 4, i, j, p % 4]")
-        .claim(BufferChange::Layout, "Y -> Y", "lambda i, j, q: [q // 4, i, j, q % 4]")
+    Pair::new(CONVOLUTION, TILED).claim(BufferChange::Layout, "X -> X", "lambda i, j, p: [p // 4, i, j, p % 4]").claim(
+        BufferChange::Layout,
+        "Y -> Y",
+        "lambda i, j, q: [q // 4, i, j, q % 4]",
+    )
 }
 
 #[test]
 fn a_convolution_in_tiles_is_proved_in_parts() {
-    assert!(is_proved(&convolution()));
+    assert!(is_proved_in(&convolution(), 1));
+    assert!(is_proved_in(&convolution(), 100_000));
     let in_parts = judged(&convolution(), 3000);
     let methods: Vec<String> = in_parts.iter().map(|report| report.method.to_string()).collect();
     assert!(methods.iter().any(|method| method.starts_with("symbolic execution with ")), "{methods:?}");
@@ -81,16 +89,25 @@ fn a_convolution_in_tiles_is_proved_in_parts() {
 fn a_mistake_in_the_last_part_alone_is_not_proved() {
     for (right, wrong) in [
         // One tap of the last tile, one element of it, a tile that is left out, and a halo that is not filled in one place.
-        ("halo[i + r, j + s, p]\n", "halo[i + r, T.if_then_else(it == 1 and jt == 2 and r == 2 and s == 2, j, j + s), p]\n"),
-        ("= acc[i, j, qi]\n", "= T.if_then_else(it == 1 and jt == 2 and i == 2 and qi == 1 and qo == 2, T.float32(0), acc[i, j, qi])\n"),
+        (
+            "halo[i + r, j + s, p]\n",
+            "T.if_then_else(it == 1 and jt == 2 and r == 2, T.float32(1), halo[i + r, j + s, p])\n",
+        ),
+        (
+            "= acc[i, j, qi]\n",
+            "= T.if_then_else(it == 1 and jt == 2 and i == 2 and qi == 1 and qo == 2, T.float32(0), acc[i, j, qi])\n",
+        ),
         ("if it * 4 + i < 7 and", "if it * 4 + i < 6 and"),
         ("T.grid(6, 6, 6):\n            halo", "T.grid(6, 5, 6):\n            halo"),
         ("for qo in range(3)", "for qo in range(2)"),
         ("acc[i, j, qi] = T.float32(0)", "acc[i, j, qi] = T.float32(-0.0)"),
         // The accumulator is kept from tile to tile.
-        ("for i, j, qi in T.grid(4, 4, 4):\n                acc", "for i, j, qi in T.grid(4, 4, 3):\n                acc"),
+        (
+            "for i, j, qi in T.grid(4, 4, 4):\n                acc",
+            "for i, j, qi in T.grid(4, 4, 3):\n                acc",
+        ),
     ] {
-        assert!(!is_proved(&convolution().twin(right, wrong)), "{wrong}");
+        assert!(!is_proved_in(&convolution().twin(right, wrong), 3000), "{wrong}");
     }
 }
 
@@ -159,5 +176,8 @@ fn programs_that_are_too_large_are_not_run() {
     let reports = judged(&pair(&before, &after), 1 << 19);
     let reasons: Vec<String> =
         reports.iter().filter_map(|report| report.verdict.reason()).map(ToString::to_string).collect();
-    assert!(reasons.iter().any(|reason| reason.contains("steps or more, and at most 2147483648 are run")), "{reasons:?}");
+    assert!(
+        reasons.iter().any(|reason| reason.contains("steps or more, and at most 2147483648 are run")),
+        "{reasons:?}"
+    );
 }

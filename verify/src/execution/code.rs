@@ -10,11 +10,13 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::scalar::cast;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, MathFn, PrimFunc, Scalar, ScalarType, Stmt, StmtKind, UnaryOp, Var};
+use tilewright_ir::scalar::{cast, wrap_int};
+use tilewright_ir::{
+    BinaryOp, Bindings, Buffer, Expr, MathFn, PrimFunc, Scalar, ScalarType, Stmt, StmtKind, UnaryOp, Var,
+};
 
 /// Elements of memory that a buffer may have.
-const MOST_CELLS: i128 = 1 << 23;
+const MOST_CELLS: i64 = 1 << 23;
 
 /// Operations and statements that a program may have, where each use of a shared expression counts.
 const MOST_NODES: usize = 1 << 20;
@@ -83,26 +85,29 @@ pub(super) enum ValueKind {
 pub(super) struct Access {
     pub(super) buffer: Buffer,
     pub(super) memory: usize,
+    /// The places of the memory.
     room: usize,
+    /// The lanes of an element.
+    lanes: u16,
     indices: Vec<Value>,
     layout: Layout,
 }
 
 /// The elements of a buffer in its memory.
 pub(super) struct Layout {
-    pub(super) extents: Vec<i128>,
-    strides: Vec<i128>,
-    offset: i128,
+    pub(super) extents: Vec<i64>,
+    strides: Vec<i64>,
+    offset: i64,
 }
 
 impl Layout {
     /// The layout of a buffer whose shape, strides and offset are constants.
     pub(super) fn of(buffer: &Buffer) -> Result<Self, String> {
         let constant = |expr: &Expr| {
-            let value = expr.eval_index(&Bindings::default());
-            value.map_err(|_| format!("`{expr}` in the shape of `{buffer}` is no constant"))
+            let value = expr.eval_index(&Bindings::default()).ok().and_then(|value| i64::try_from(value).ok());
+            value.ok_or_else(|| format!("`{expr}` in the shape of `{buffer}` is no constant"))
         };
-        let extents: Vec<i128> = buffer.shape.iter().map(constant).collect::<Result<_, _>>()?;
+        let extents: Vec<i64> = buffer.shape.iter().map(constant).collect::<Result<_, _>>()?;
         if extents.iter().any(|extent| *extent < 0) {
             return Err(format!("an extent of `{buffer}` is negative"));
         }
@@ -110,24 +115,28 @@ impl Layout {
             Some(strides) => strides.iter().map(constant).collect::<Result<_, _>>()?,
             None => row_major(&extents).ok_or_else(|| format!("`{buffer}` is too large"))?,
         };
+        if strides.len() != extents.len() {
+            return Err(format!("`{buffer}` has {} strides", strides.len()));
+        }
         Ok(Self { extents, strides, offset: constant(&buffer.elem_offset)? })
     }
 
-    /// The position of an element, in elements; `None` if it has none. An index has as many parts as the shape.
-    pub(super) fn position(&self, index: impl IntoIterator<Item = i128>) -> Option<i128> {
-        let mut place = self.offset;
-        for ((at, extent), stride) in index.into_iter().zip(&self.extents).zip(&self.strides) {
-            if !(0..*extent).contains(&at) {
-                return None;
-            }
-            place = place.checked_add(at.checked_mul(*stride)?)?;
-        }
-        (place >= 0).then_some(place)
+    /// Adds the index of one axis to a position; `None` if it is out of bounds.
+    fn advance(&self, position: i64, axis: usize, at: i128) -> Option<i64> {
+        let at = i64::try_from(at).ok().filter(|at| (0..self.extents[axis]).contains(at))?;
+        position.checked_add(at.checked_mul(self.strides[axis])?)
+    }
+
+    /// The position of an element, in elements; `None` if it has none.
+    pub(super) fn position(&self, index: &[i128]) -> Option<i64> {
+        let mut axes = index.iter().enumerate();
+        let position = axes.try_fold(self.offset, |position, (axis, at)| self.advance(position, axis, *at))?;
+        (index.len() == self.extents.len() && position >= 0).then_some(position)
     }
 }
 
-fn row_major(extents: &[i128]) -> Option<Vec<i128>> {
-    let mut strides = vec![1i128; extents.len()];
+fn row_major(extents: &[i64]) -> Option<Vec<i64>> {
+    let mut strides = vec![1i64; extents.len()];
     for axis in (1..extents.len()).rev() {
         strides[axis - 1] = strides[axis].checked_mul(extents[axis])?;
     }
@@ -137,17 +146,20 @@ fn row_major(extents: &[i128]) -> Option<Vec<i128>> {
 /// The number of places that the memory of a buffer has, one for each lane of each element.
 fn room(buffer: &Buffer) -> Result<usize, String> {
     let layout = Layout::of(buffer)?;
-    let lanes = i128::from(buffer.dtype.lanes);
-    let count = layout.extents.iter().try_fold(1i128, |count, extent| count.checked_mul(*extent));
+    let lanes = i64::from(buffer.dtype.lanes);
+    let count = layout.extents.iter().try_fold(1i64, |count, extent| count.checked_mul(*extent));
+    let last: Vec<i128> = layout.extents.iter().map(|extent| i128::from(*extent) - 1).collect();
     let end = match count {
         Some(0) => 0,
-        _ => layout.position(layout.extents.iter().map(|extent| extent - 1)).map_or(i128::MAX, |last| last + 1),
+        _ => layout.position(&last).map_or(i64::MAX, |last| last.saturating_add(1)),
     };
     // With a stride of 0 there are more elements than places.
     let most = MOST_CELLS / lanes;
     match count {
         Some(count) if count <= most && end <= most => usize::try_from(end * lanes).map_err(|error| error.to_string()),
-        Some(count) => Err(format!("`{buffer}` has {count} elements of {lanes} lanes, and at most {MOST_CELLS} are kept")),
+        Some(count) => {
+            Err(format!("`{buffer}` has {count} elements of {lanes} lanes, and at most {MOST_CELLS} are kept"))
+        }
         None => Err(format!("`{buffer}` has more than {MOST_CELLS} elements")),
     }
 }
@@ -159,16 +171,18 @@ impl Access {
         lane: u16,
         mut index: impl FnMut(&Value, u16) -> Result<i128, String>,
     ) -> Result<usize, String> {
-        let own = self.buffer.dtype.lanes;
-        let mut at = [0i128; 16];
-        let at = at.get_mut(..self.indices.len()).ok_or("a buffer has more than 16 axes")?;
-        for (at, value) in at.iter_mut().zip(&self.indices) {
-            *at = index(value, lane / own)?;
+        let (lane, own) = (usize::from(lane), usize::from(self.lanes));
+        let (element, rest) = if own == 1 { (lane, 0) } else { (lane / own, lane % own) };
+        let element = u16::try_from(element).map_err(|error| error.to_string())?;
+        let mut position = self.layout.offset;
+        for (axis, value) in self.indices.iter().enumerate() {
+            let at = index(value, element)?;
+            let next = self.layout.advance(position, axis, at);
+            position =
+                next.ok_or_else(|| format!("`{}` is accessed at {at} of axis {axis}, out of bounds", self.buffer))?;
         }
-        let position = self.layout.position(at.iter().copied());
-        let position = position.ok_or_else(|| format!("`{}` is accessed at {at:?}, out of bounds", self.buffer))?;
-        let place = position.checked_mul(i128::from(own)).and_then(|place| usize::try_from(place).ok());
-        let place = place.map(|place| place + usize::from(lane % own)).filter(|place| *place < self.room);
+        let place = usize::try_from(position).ok().and_then(|position| position.checked_mul(own)?.checked_add(rest));
+        let place = place.filter(|place| *place < self.room);
         place.ok_or_else(|| format!("`{}` leaves its memory", self.buffer))
     }
 }
@@ -214,8 +228,25 @@ impl Value {
     }
 }
 
-fn operation(op: BinaryOp, ty: ScalarType, a: i128, b: i128) -> Result<i128, String> {
-    as_int(op.eval(ty, Scalar::Int(a), Scalar::Int(b)))
+/// An operation on integers of type `ty`. Most of a run in parts is spent on indices, so that the frequent cases come first.
+pub(super) fn operation(op: BinaryOp, ty: ScalarType, a: i128, b: i128) -> Result<i128, String> {
+    Ok(match (op, i64::try_from(a), i64::try_from(b)) {
+        (BinaryOp::Add, Ok(_), Ok(_)) => wrapped(ty, a + b),
+        (BinaryOp::Sub, Ok(_), Ok(_)) => wrapped(ty, a - b),
+        (BinaryOp::Mul, Ok(_), Ok(_)) => wrapped(ty, a * b),
+        (BinaryOp::FloorDiv, Ok(a), Ok(b)) if b > 0 => a.div_euclid(b).into(),
+        (BinaryOp::FloorMod, Ok(a), Ok(b)) if b > 0 => a.rem_euclid(b).into(),
+        (BinaryOp::Lt, ..) => i128::from(a < b),
+        (BinaryOp::Le, ..) => i128::from(a <= b),
+        (BinaryOp::And, ..) => i128::from(a != 0 && b != 0),
+        (op, ..) => return as_int(op.eval(ty, Scalar::Int(a), Scalar::Int(b))),
+    })
+}
+
+/// [`wrap_int`], which divides.
+fn wrapped(ty: ScalarType, value: i128) -> i128 {
+    let is_small = ty == ScalarType::Int32 && i32::try_from(value).is_ok();
+    if is_small { value } else { wrap_int(ty, value) }
 }
 
 fn as_int(value: Result<Scalar, tilewright_ir::ScalarError>) -> Result<i128, String> {
@@ -344,11 +375,12 @@ impl Resolver {
             return Err(format!("`{buffer}` is another view of the memory of `{of}`"));
         }
         let layout = Layout::of(buffer)?;
-        if layout.extents.len() != indices.len() || layout.strides.len() != indices.len() {
+        if layout.extents.len() != indices.len() {
             return Err(format!("`{buffer}` is accessed by {} indices", indices.len()));
         }
         let indices = indices.iter().map(|index| self.value(index)).collect::<Result<_, _>>()?;
-        Ok(Access { buffer: buffer.clone(), memory, room: self.rooms[memory], indices, layout })
+        let (room, lanes) = (self.rooms[memory], buffer.dtype.lanes);
+        Ok(Access { buffer: buffer.clone(), memory, room, lanes, indices, layout })
     }
 
     fn value(&mut self, expr: &Expr) -> Result<Value, String> {
@@ -363,9 +395,7 @@ impl Resolver {
             }
             Expr::Binary(op, a, b) => ValueKind::Binary(*op, Box::new([part(a)?, part(b)?])),
             Expr::Unary(op, a) => ValueKind::Unary(*op, Box::new(part(a)?)),
-            Expr::Call(function, args) => {
-                ValueKind::Call(*function, args.iter().map(part).collect::<Result<_, _>>()?)
-            }
+            Expr::Call(function, args) => ValueKind::Call(*function, args.iter().map(part).collect::<Result<_, _>>()?),
             Expr::Select(cond, a, b) => ValueKind::Select(Box::new([part(cond)?, part(a)?, part(b)?])),
             Expr::IfThenElse(cond, a, b) => ValueKind::IfThenElse(Box::new([part(cond)?, part(a)?, part(b)?])),
             Expr::Cast(_, value) => ValueKind::Cast(Box::new(part(value)?)),
@@ -373,9 +403,8 @@ impl Resolver {
             Expr::Broadcast { value, .. } => ValueKind::Broadcast(Box::new(part(value)?)),
             Expr::Load { buffer, indices } => ValueKind::Load(self.access(buffer, indices)?),
         };
-        let is_known = !expr.dtype().scalar.is_float()
-            && kind.is_of_integers()
-            && kind.parts().iter().all(|part| part.is_known);
+        let is_known =
+            !expr.dtype().scalar.is_float() && kind.is_of_integers() && kind.parts().iter().all(|part| part.is_known);
         Ok(Value::new(expr, kind, is_known))
     }
 }

@@ -92,13 +92,13 @@ impl Param<'_> {
     /// Calls `visit` for each index before, in row-major order.
     fn each(&self, mut visit: impl FnMut(&[i128]) -> Result<(), String>) -> Result<(), String> {
         let extents = Layout::of(self.before)?.extents;
-        let count = extents.iter().product::<i128>();
+        let count = extents.iter().product::<i64>();
         let mut index = vec![0; extents.len()];
         for _ in 0..count {
             visit(&index)?;
             for (at, extent) in index.iter_mut().zip(&extents).rev() {
                 *at += 1;
-                if *at < *extent {
+                if *at < i128::from(*extent) {
                     break;
                 }
                 *at = 0;

@@ -21,6 +21,10 @@ use crate::method::Method;
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::Verdict;
 
+/// Parts that are run before it is asked whether one of them has a difference: not one at a time, so that threads have work, and not as
+/// many as there are threads, so that the answer is the same on every machine.
+const AT_ONCE: usize = 16;
+
 /// Two programs, and the units of their runs.
 struct Pair<'a> {
     code: &'a [Code; 2],
@@ -69,8 +73,14 @@ pub(super) fn compared(funcs: (&PrimFunc, &PrimFunc), params: &[Param<'_>], size
         Err(_) => whole(&code, &memory, unsure),
     };
     pair.check(&parts)?;
-    let found = parts.par_iter().map(|part| pair.run(part)).collect::<Vec<_>>();
-    let found = found.into_iter().collect::<Result<Vec<Found>, String>>()?;
+    let mut found: Vec<Found> = Vec::new();
+    for parts in parts.chunks(AT_ONCE) {
+        let more = parts.par_iter().map(|part| pair.run(part)).collect::<Vec<_>>();
+        found.extend(more.into_iter().collect::<Result<Vec<Found>, String>>()?);
+        if found.iter().any(|found| found.different.is_some()) {
+            break;
+        }
+    }
     if found.iter().any(|found| found.is_read_after) && !found.iter().any(|found| found.is_read_before) {
         return Err("a parameter that the program before writes first may hold nothing, and is read".into());
     }
@@ -130,12 +140,12 @@ impl Memory {
         let mut memory = Self { places: Vec::new(), given: Vec::new() };
         for (param, room) in params.iter().zip(&code.rooms) {
             let buffer = if side == Side::Before { param.before } else { param.after };
-            let (layout, lanes) = (Layout::of(buffer)?, i128::from(buffer.dtype.lanes));
+            let (layout, lanes) = (Layout::of(buffer)?, i64::from(buffer.dtype.lanes));
             let (mut places, mut given) = (Vec::new(), vec![PADDING; *room]);
             param.each(|index| {
                 let index = if side == Side::Before { index.to_vec() } else { param.image(index)? };
-                let position = if index.len() == layout.extents.len() { layout.position(index) } else { None };
-                let position = position.ok_or_else(|| format!("an element of `{buffer}` is out of bounds"))?;
+                let position =
+                    layout.position(&index).ok_or_else(|| format!("an element of `{buffer}` is out of bounds"))?;
                 for lane in 0..lanes {
                     let number = u32::try_from(places.len()).map_err(|error| error.to_string())?;
                     let place = u32::try_from(position * lanes + lane).map_err(|error| error.to_string())?;

@@ -45,13 +45,13 @@ pub(super) fn divided(
     // In the order of one run, an element of a tile may need many tiles of the other run.
     let mut tried = [0, 1].map(|first| {
         by(elements, first);
-        Packer::pack(traces, elements, size)
+        Packer::pack(traces, elements, size, most)
     });
     let first = usize::from(tried[1].total < tried[0].total);
     by(elements, first);
     let Packer { total, parts, .. } = std::mem::replace(&mut tried[first], Packer::new(traces, size));
     if total > most {
-        return Err(format!("the programs run {total} steps in parts, and at most {most} are run"));
+        return Err(format!("the programs run more than {most} steps in parts"));
     }
     Ok(parts)
 }
@@ -77,10 +77,14 @@ impl<'a> Packer<'a> {
         Self { traces, size, takers, units, steps: 0, total: 0, begin: 0, number: 1, parts: Vec::new() }
     }
 
-    fn pack(traces: &'a [Trace<'a>; 2], elements: &[Element], size: u64) -> Self {
+    /// Divides elements, until the parts take more than `most` steps.
+    fn pack(traces: &'a [Trace<'a>; 2], elements: &[Element], size: u64, most: u64) -> Self {
         let mut packer = Self::new(traces, size);
         for (place, element) in elements.iter().enumerate() {
             packer.add(element.writers, place);
+            if packer.total > most {
+                return packer;
+            }
         }
         packer.close(elements.len(), false);
         // What nothing depends on is run, too: it may trap, or read what holds nothing.
@@ -110,7 +114,9 @@ impl<'a> Packer<'a> {
     fn add(&mut self, writers: [u32; 2], place: usize) {
         let (steps, lens) = (self.steps, [self.units[0].len(), self.units[1].len()]);
         self.take_all(writers);
-        if self.steps <= self.size || steps == 0 {
+        // An element that needs little more than the part has stays in it, if the part does not get far too large.
+        let is_near = self.steps - steps <= self.size / 16 && self.steps <= self.size.saturating_mul(8);
+        if self.steps <= self.size || steps == 0 || is_near {
             return;
         }
         for (units, len) in self.units.iter_mut().zip(lens) {

@@ -56,8 +56,8 @@ pub(super) enum Node {
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     nodes: Vec<Node>,
-    /// A hash table of the terms with open addressing, at most half full: [`FREE`], or the number of a term.
-    table: Vec<Id>,
+    /// A hash table of the terms with open addressing, at most half full: the hash and the number of a term, or [`FREE`].
+    table: Vec<(u32, Id)>,
     /// Whether a term may be what was never written.
     undefined: Vec<bool>,
     /// Whether a term may be what a parameter held at the call that need not hold anything.
@@ -73,7 +73,12 @@ pub(super) struct Terms {
 }
 
 /// A place of the table that holds no term.
-const FREE: Id = Id::MAX;
+const FREE: (u32, Id) = (0, Id::MAX);
+
+fn hash(node: &Node) -> u32 {
+    let hash = BuildHasherDefault::<Mixer>::default().hash_one(node);
+    u32::try_from(hash >> 32).unwrap_or(0)
+}
 
 /// Mixes the parts of a term into a hash. Terms are found faster if their hashes differ; nothing else depends on it.
 #[derive(Default)]
@@ -97,11 +102,11 @@ impl Hasher for Mixer {
     }
 
     fn write_isize(&mut self, value: isize) {
-        self.write_u64(u64::from_ne_bytes((value as i64).to_ne_bytes()));
+        self.write_u64(u64::try_from(value).unwrap_or(0));
     }
 
     fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
+        self.0
     }
 }
 
@@ -131,7 +136,8 @@ impl Terms {
         if self.nodes.len() * 2 >= self.table.len() {
             self.grow();
         }
-        let place = match self.find(&node) {
+        let hash = hash(&node);
+        let place = match self.find(&node, hash) {
             Ok(known) => return Ok(known),
             Err(place) => place,
         };
@@ -153,44 +159,40 @@ impl Terms {
             _ => false,
         });
         self.nodes.push(node);
-        self.table[place] = id;
+        self.table[place] = (hash, id);
         Ok(id)
     }
 
     /// The number of a term; if it has none, the place of the table for it. The table is not full.
-    fn find(&self, node: &Node) -> Result<Id, usize> {
+    fn find(&self, node: &Node, hash: u32) -> Result<Id, usize> {
         let mask = self.table.len() - 1;
-        let mut place = self.start(node);
+        let mut place = hash as usize & mask;
         while self.table[place] != FREE {
-            if *self.node(self.table[place]) == *node {
-                return Ok(self.table[place]);
+            let (other, id) = self.table[place];
+            if other == hash && *self.node(id) == *node {
+                return Ok(id);
             }
             place = (place + 1) & mask;
         }
         Err(place)
     }
 
-    /// Where the search for a term begins.
-    fn start(&self, node: &Node) -> usize {
-        let hash = BuildHasherDefault::<Mixer>::default().hash_one(node);
-        usize::try_from(hash >> 32).unwrap_or(0) & (self.table.len() - 1)
-    }
-
     /// Makes the table twice as large.
     fn grow(&mut self) {
-        self.table = vec![FREE; (self.table.len() * 2).max(1 << 10)];
-        for (id, node) in (0..).zip(&self.nodes) {
-            let mut place = self.start(node);
+        let size = (self.table.len() * 2).max(1 << 10);
+        let terms = std::mem::replace(&mut self.table, vec![FREE; size]);
+        for entry in terms.into_iter().filter(|entry| *entry != FREE) {
+            let mut place = entry.0 as usize & (size - 1);
             while self.table[place] != FREE {
-                place = (place + 1) & (self.table.len() - 1);
+                place = (place + 1) & (size - 1);
             }
-            self.table[place] = id;
+            self.table[place] = entry;
         }
     }
 
     /// The number of a term that there may be.
     fn known(&self, node: &Node) -> Option<Id> {
-        if self.table.is_empty() { None } else { self.find(node).ok() }
+        if self.table.is_empty() { None } else { self.find(node, hash(node)).ok() }
     }
 
     pub(super) fn int(&mut self, ty: ScalarType, value: i128) -> Made {

@@ -7,7 +7,7 @@ use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, PrimFunc, Scalar, ScalarEr
 use tilewright_kernel::solver::Budget;
 use tilewright_kernel::solver::text::{TextAnswer, answer};
 
-use super::code::Code;
+use super::code::{Code, operation};
 use super::machine::Machine;
 use super::terms::{Id, Node, Terms};
 
@@ -142,6 +142,19 @@ proptest! {
             pool.extend(step(&mut terms, &pool, bytes));
         }
         prop_assert!(wrong(&terms, &pool).is_none(), "{:?} in {:?}", wrong(&terms, &pool), terms);
+    }
+}
+
+#[test]
+fn operations_on_indices_are_those_of_the_language() {
+    for ty in [Bool, Int8, UInt8, Int32, Int64, UInt64] {
+        let (least, greatest) = ty.integer_range().unwrap();
+        let values = [least, least + 1, -7, -1, 0, 1, 2, 3, 5, 7, greatest / 2 + 1, greatest - 1, greatest];
+        let values = values.map(|value| wrap_int(ty, value));
+        for (op, a, b) in BinaryOp::ALL.iter().flat_map(|op| values.iter().flat_map(|a| values.map(|b| (*op, *a, b)))) {
+            let expected = op.eval(ty, Scalar::Int(a), Scalar::Int(b)).ok().and_then(Scalar::as_int);
+            assert_eq!(operation(op, ty, a, b).ok(), expected, "{a} {op:?} {b} of {ty}");
+        }
     }
 }
 

@@ -59,7 +59,8 @@ impl<'a> Trace<'a> {
         let writers = code.rooms.iter().map(|room| vec![NONE; *room]).collect();
         let trace = Self { units: Vec::new(), vars: Vec::new(), sources: Vec::new(), writers };
         let (known, scope) = (vec![0; code.n_slots], Vec::new());
-        let mut tracer = Tracer { trace, known, scope, seen: Vec::new(), size, steps: 0, is_sure: true, asserts: false };
+        let mut tracer =
+            Tracer { trace, known, scope, seen: Vec::new(), size, steps: 0, is_sure: true, asserts: false };
         tracer.outline(&code.body)?;
         Ok(tracer.trace)
     }
@@ -165,7 +166,9 @@ impl<'a> Tracer<'a> {
         }
         let (vars, sources, asserts) = (self.trace.vars.len(), self.trace.sources.len(), self.asserts);
         if self.trace.units.len() >= MOST_UNITS || sources > MOST_DEPENDENCES || vars > MOST_DEPENDENCES {
-            return Err(format!("the programs have more than {MOST_UNITS} parts, or more than {MOST_DEPENDENCES} dependences"));
+            return Err(format!(
+                "the programs have more than {MOST_UNITS} parts, or more than {MOST_DEPENDENCES} dependences"
+            ));
         }
         self.trace.units.push(Unit { task, vars, sources, steps, asserts });
         self.seen.push(NONE);
