@@ -23,6 +23,7 @@
 //! The layout becomes an entry of `layout_transform_map`, which the passes apply; the text above is the program before
 //! them. Leaving out the split removes a loop and the condition, and leaves the rest as it is.
 
+mod asked;
 mod build;
 mod draw;
 mod features;

@@ -21,11 +21,11 @@ use std::collections::HashMap;
 
 use tilewright_algebra::{Ranges, simplify};
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{Buffer, Diagnostic, Evidence, Expr, For, PrimFunc, Stmt, StmtKind, sabotage};
+use tilewright_ir::{Buffer, Comparison, Diagnostic, Evidence, Expr, For, PrimFunc, Stmt, StmtKind, sabotage};
 
 use super::Rewritten;
 use super::remap::{inside, symbol_ranges};
-use super::storage::claims::{same_stores, values};
+use super::storage::claims::{same_stores, values, vectors};
 use super::storage::{has_views, is_compact, is_layout_asked, without_blocks};
 
 const NAME: &str = "vector_type_rewrite";
@@ -81,7 +81,16 @@ pub fn vector_type_rewrite(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>
     let body = change.stmt(&func.body).map_err(|fault| vec![fault])?;
     let declared = |body: Stmt, buffer: Buffer| Stmt::new(StmtKind::DeclBuffer { buffer, body: body.into() });
     let after = PrimFunc { body: views.into_iter().rev().fold(body, declared), ..func.clone() };
-    let evidence = values(func, &after, NAME, &same_stores);
+    let mut evidence = values(func, &after, NAME, &same_stores);
+    if matches!(evidence.comparison, Comparison::Statements) {
+        // Memory is seen in several ways, so that values are not followed.
+        let is_param = |buffer: &Buffer| func.buffer_map.iter().any(|(_, param)| param == buffer);
+        let allocated = change.vectors.iter().filter(|(buffer, _)| !is_param(buffer));
+        let mut allocated: Vec<(Buffer, Buffer)> =
+            allocated.map(|(buffer, (vector, _))| (buffer.clone(), vector.clone())).collect();
+        allocated.sort();
+        evidence = vectors(func, &after, NAME, &allocated).unwrap_or(evidence);
+    }
     Ok(Rewritten { func: after, evidence, notes: Vec::new() })
 }
 

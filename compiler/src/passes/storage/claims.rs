@@ -5,7 +5,10 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::{Buffer, Comparison, Evidence, Expr, Origin, PrimFunc, Scalarization, Stmt, StmtKind};
+use tilewright_ir::{
+    Buffer, BufferChange, BufferClaim, Comparison, Evidence, Expr, IndexMap, Origin, PrimFunc, Scalarization, Stmt,
+    StmtKind, Var,
+};
 use tilewright_verify::reorder::Statement;
 use tilewright_verify::scalarize::{has_other_form, scalarize};
 
@@ -47,6 +50,37 @@ fn of_vectors(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins:
     let comparison = of_elements(&first, &second, evidence, origins)?;
     let evidence = Evidence { comparison, ..evidence.clone() };
     Some(Comparison::Scalarized(Box::new(Scalarization { before: first, after: second, buffered, evidence })))
+}
+
+/// The claim that buffers of elements became buffers of vectors, and that the statements are the same: for programs of which values cannot
+/// be followed. `vectors` has the buffers before and after that the functions allocate.
+pub(in crate::passes) fn vectors(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    pass: &str,
+    vectors: &[(Buffer, Buffer)],
+) -> Option<Evidence> {
+    let buffered = [before, after].map(lanes_together);
+    let first = scalarize(before, &buffered[0]).ok()?.func;
+    let second = scalarize(after, &buffered[1]).ok()?.func;
+    let known = second.buffers();
+    let claim = |(old, new): &(Buffer, Buffer)| {
+        let elements = known.iter().find(|buffer| buffer.data == new.data && buffer.rank() == old.rank() + 1)?;
+        let vars: Vec<Var> = old.shape.iter().map(|extent| Var::new("i", extent.dtype())).collect();
+        let (last, outer) = vars.split_last()?;
+        let lanes = Expr::int_of(i128::from(new.dtype.lanes), last.dtype().scalar)?;
+        let number = Expr::from(last);
+        let digits = [number.clone().floor_div(lanes.clone()), number.floor_mod(lanes)];
+        let outputs = outer.iter().map(Expr::from).chain(digits).collect();
+        let map = IndexMap::new(vars.clone(), old.shape.clone(), outputs, Vec::new()).ok()?;
+        let (change, padded_axes) = (BufferChange::Layout, Vec::new());
+        Some(BufferClaim { before: old.clone(), after: elements.clone(), map, change, padded_axes })
+    };
+    let buffers = vectors.iter().map(claim).collect::<Option<Vec<_>>>()?;
+    let evidence = Evidence { pass: pass.to_owned(), buffers, ..Evidence::default() };
+    let claim = Scalarization { before: first, after: second, buffered, evidence };
+    let comparison = Comparison::Scalarized(Box::new(claim));
+    Some(Evidence { pass: pass.to_owned(), comparison, ..Evidence::default() })
 }
 
 /// Whether a program has no vectors, and one buffer for each part of memory.
