@@ -8,6 +8,9 @@ use tilewright_script::te::{BinaryOp, CompareOp, UnaryOp};
 use super::build;
 use super::value::{Eval, Placed, Value, to_expr, wrong_kind};
 
+/// Longest list or string that an operator or a display with `*` may make.
+pub(super) const MAX_ITEMS: usize = 10_000;
+
 /// `lhs op rhs`.
 pub(super) fn binary<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
     match (lhs, rhs) {
@@ -20,8 +23,6 @@ pub(super) fn binary<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: S
 
 /// Operators of lists, tuples and strings: `+` joins, `*` repeats.
 fn sequences<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
-    /// Longest list or string that an operator may make.
-    const MAX_ITEMS: usize = 10_000;
     let unsupported = || {
         let message = format!("this operator is not defined for {} and {}", lhs.describe(), rhs.describe());
         Diagnostic::error("type", Some(span), message)

@@ -21,9 +21,25 @@ impl<'a> Interp<'a> {
         self.nested(expr.span, |interp| interp.expr_kind(expr))
     }
 
-    /// The values of expressions, from left to right.
-    fn exprs(&mut self, exprs: &'a [Expr]) -> Eval<Vec<Value<'a>>> {
-        exprs.iter().map(|expr| self.expr(expr)).collect()
+    /// The elements of a list or a tuple, from left to right. `*items` stands for the elements of another one.
+    fn elements(&mut self, exprs: &'a [Expr]) -> Eval<Vec<Value<'a>>> {
+        let mut values = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            let ExprKind::Starred(inner) = &expr.kind else {
+                values.push(self.expr(expr)?);
+                continue;
+            };
+            let value = self.expr(inner)?;
+            let Some(items) = value.items() else {
+                let message = format!("`*` takes a list or a tuple, not {}", value.describe());
+                return Err(Diagnostic::error("star", Some(expr.span), message));
+            };
+            values.extend(items);
+            if values.len() > arith::MAX_ITEMS {
+                return Err(Diagnostic::error("fuel", Some(expr.span), "the list is too long"));
+            }
+        }
+        Ok(values)
     }
 
     /// Returns the value, or an error if it is an expression that is too large.
@@ -45,8 +61,9 @@ impl<'a> Interp<'a> {
             ExprKind::Bool(value) => Ok(Value::Bool(*value)),
             ExprKind::None => Ok(Value::None),
             ExprKind::Ellipsis => Ok(Value::Ellipsis),
-            ExprKind::List(items) => Ok(Value::list(self.exprs(items)?)),
-            ExprKind::Tuple(items) => Ok(Value::Tuple(self.exprs(items)?.into())),
+            ExprKind::List(items) => Ok(Value::list(self.elements(items)?)),
+            ExprKind::Tuple(items) => Ok(Value::Tuple(self.elements(items)?.into())),
+            ExprKind::Starred(_) => Err(Diagnostic::error("star", Some(span), "`*` stands in a list or in a call")),
             ExprKind::Dict(items) => {
                 // A list of pairs, because keys are compared with `==` and may be values that have no hash.
                 let mut pairs = Vec::with_capacity(items.len());

@@ -147,6 +147,8 @@ pub enum ExprKind {
     List(Vec<Expr>),
     /// `(a, b)` and `a, b`.
     Tuple(Vec<Expr>),
+    /// `*items`, in a list or a tuple.
+    Starred(Box<Expr>),
     /// `{a: b}`.
     Dict(Vec<(Expr, Expr)>),
     /// `lower:upper:step`, in a subscript.

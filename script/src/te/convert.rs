@@ -281,6 +281,19 @@ impl Converter {
         all.into_iter().collect()
     }
 
+    /// Converts the elements of a list or a tuple, where `*items` may stand.
+    fn elements(&mut self, exprs: &[py::Expr]) -> Option<Vec<Expr>> {
+        let convert = |expr: &py::Expr| match expr {
+            py::Expr::Starred(starred) => {
+                let kind = ExprKind::Starred(self.boxed(&starred.value)?);
+                Some(Expr { kind, span: span(starred.range()) })
+            }
+            other => self.expr(other),
+        };
+        let all: Vec<_> = exprs.iter().map(convert).collect();
+        all.into_iter().collect()
+    }
+
     /// Converts an expression without its location. Each kind of Python expression is listed, as in
     /// [`Converter::stmt_kind`].
     fn expr_kind(&mut self, expr: &py::Expr, location: Span) -> Option<ExprKind> {
@@ -291,8 +304,8 @@ impl Converter {
             py::Expr::BooleanLiteral(literal) => return Some(ExprKind::Bool(literal.value)),
             py::Expr::NoneLiteral(_) => return Some(ExprKind::None),
             py::Expr::EllipsisLiteral(_) => return Some(ExprKind::Ellipsis),
-            py::Expr::List(list) => return self.exprs(&list.elts).map(ExprKind::List),
-            py::Expr::Tuple(tuple) => return self.exprs(&tuple.elts).map(ExprKind::Tuple),
+            py::Expr::List(list) => return self.elements(&list.elts).map(ExprKind::List),
+            py::Expr::Tuple(tuple) => return self.elements(&tuple.elts).map(ExprKind::Tuple),
             py::Expr::Dict(dict) => return self.dict(dict, location),
             py::Expr::Slice(slice) => {
                 let bounds = [&slice.lower, &slice.upper, &slice.step];

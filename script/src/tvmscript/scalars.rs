@@ -87,7 +87,9 @@ impl<'a> Names<'a> {
     }
 
     fn declare(&mut self, target: &'a ast::Expr) {
-        names_in(target).into_iter().for_each(|name| self.bind(name));
+        for name in names_in(target) {
+            self.bind(name);
+        }
     }
 
     fn bind(&mut self, name: &'a str) {

@@ -106,7 +106,7 @@ impl Printer {
     }
 
     /// Says that the notation cannot express something.
-    fn refuse(&mut self, span: Option<tilewright_ir::Span>, what: String, help: &str) {
+    fn refuse(&mut self, span: Option<tilewright_ir::Span>, what: &str, help: &str) {
         let message = format!("{what} cannot be written for TVM {}", self.dialect);
         self.faults.push(Diagnostic::error("dialect", span, message).with_help(help));
     }
@@ -259,7 +259,7 @@ impl Printer {
         for (name, is_there, help) in requests {
             if is_there {
                 let span = spans.first().map(|(_, span)| *span);
-                self.refuse(span, format!("the request `{name}` of `{}`", func.name), help);
+                self.refuse(span, &format!("the request `{name}` of `{}`", func.name), help);
             }
         }
     }
@@ -287,7 +287,7 @@ impl Printer {
         }
         if !buffer.axis_separators.is_empty() && !self.dialect.has_separators() {
             let help = "flatten the buffer without separators, or print for release 0.16";
-            self.refuse(buffer.span, format!("the axis separators of `{buffer}`"), help);
+            self.refuse(buffer.span, &format!("the axis separators of `{buffer}`"), help);
         } else if !buffer.axis_separators.is_empty() {
             parts.push(format!("axis_separators={:?}", buffer.axis_separators.positions()));
         }

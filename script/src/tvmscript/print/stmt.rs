@@ -206,7 +206,7 @@ impl Printer {
         if min.dtype() != extent.dtype() || !recognised {
             if self.dialect.is_tvm() {
                 let help = "give the start and the extent one type";
-                self.refuse(None, format!("a loop from `{min}` of another type than its extent"), help);
+                self.refuse(None, &format!("a loop from `{min}` of another type than its extent"), help);
             }
             return vec![self.expr(min), format!("extent={}", self.expr(extent))];
         }
