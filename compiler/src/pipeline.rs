@@ -28,7 +28,7 @@ use tilewright_verify::definitions::reassociated_in;
 use tilewright_verify::{Config, Judge, Premise, Report};
 
 use crate::codegen::Kernels;
-use crate::passes::{self, Pass};
+use crate::passes::{PassCall, Pipeline};
 use crate::{lift, te};
 use assume::{AssumeFault, Assumption};
 use executed::Before;
@@ -58,6 +58,8 @@ pub struct Options {
     pub limits: Option<TextureLimits>,
     /// Whether the pipeline may continue after a step that is undecided.
     pub allow_unknown: bool,
+    /// The passes that run on each function.
+    pub pipeline: Pipeline,
     /// Whether the reports carry the goals and facts that they rest on, for a certificate.
     pub record: bool,
     /// The function to process; `None` for all functions of the text.
@@ -272,6 +274,8 @@ pub enum CheckFault {
     Input(Vec<Diagnostic>),
     /// A condition cannot be assumed.
     Assumed(AssumeFault),
+    /// A pass cannot do what is asked of it: the text of the request, and why.
+    Asked(String, Box<Diagnostic>),
     /// A fault of the machine or of Tilewright itself.
     Internal(String),
 }
@@ -285,7 +289,7 @@ impl From<Vec<Diagnostic>> for CheckFault {
 /// Reads a text, lowers its functions, proves every step and runs every stage.
 ///
 /// # Errors
-/// [`CheckFault::Input`] for bad input, [`CheckFault::Assumed`] for a bad condition, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
+/// [`CheckFault::Input`] for bad input, [`CheckFault::Assumed`] for a bad condition, [`CheckFault::Asked`] for a bad request to a pass, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
 /// refuted obligation is no error; the outcome reports it.
 pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, CheckFault> {
     let Programs { mut programs, warnings } = read(text, options.function.as_deref())?;
@@ -297,7 +301,7 @@ pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Resul
     let assumed = assume_of(&mut programs, &options.assume, &judge)?;
     for (program, assumed) in programs.iter_mut().zip(assumed) {
         let limits = limits::set(program, options.limits, &options.device, &options.host);
-        let lowering = lower(program, &judge, options.allow_unknown, observe);
+        let lowering = lower_by(program, &options.pipeline, (&judge, options.allow_unknown), observe);
         let mut lowering = lowering.map_err(|fault| limits::explained(limits.as_ref(), fault))?;
         for step in lowering.steps.iter_mut().filter(|step| step.blocked.is_none()) {
             step.premises.extend(assume::premises(&assumed));
@@ -346,20 +350,67 @@ pub fn known_symbols(programs: &[Program], shapes: &[(String, i64)]) -> Result<(
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Runs every pass on a program and proves every step.
+/// Runs the default pipeline on a program, proves every step and generates the kernels.
 ///
 /// # Errors
-/// A pass refuses the program, for example because the separators of two layouts contradict each other; or it makes a
-/// malformed one, which is a fault of the pass.
+/// Those of [`lower_by`].
 pub fn lower(
     program: &Program,
     judge: &Judge,
     allow_unknown: bool,
     observe: &mut Observer<'_>,
 ) -> Result<Lowering, CheckFault> {
+    lower_by(program, &Pipeline::default(), (judge, allow_unknown), observe)
+}
+
+/// Runs a pipeline on a program, proves every step and generates the kernels. After a step that is not proved nothing runs, unless it is
+/// undecided and that is allowed.
+///
+/// # Errors
+/// Those of [`transform`].
+pub fn lower_by(
+    program: &Program,
+    pipeline: &Pipeline,
+    (judge, allow_unknown): (&Judge, bool),
+    observe: &mut Observer<'_>,
+) -> Result<Lowering, CheckFault> {
+    let mut lowering = transform(program, pipeline, (judge, allow_unknown), observe)?;
+    if lowering.is_complete() {
+        observe(&program.func.name, CODEGEN);
+        lowering.generate(judge, allow_unknown);
+    }
+    Ok(lowering)
+}
+
+/// Runs a pipeline on a program and proves every step, without kernels.
+///
+/// # Errors
+/// A pass refuses the program, for example because the separators of two layouts contradict each other; or it makes a
+/// malformed one, which is a fault of the pass.
+pub fn transform(
+    program: &Program,
+    pipeline: &Pipeline,
+    (judge, allow_unknown): (&Judge, bool),
+    observe: &mut Observer<'_>,
+) -> Result<Lowering, CheckFault> {
     let name = &program.func.name;
     let first = if program.definition.is_some() { "lower" } else { "input" };
     observe(name, first);
+    let mut lowering = begun(program, first, judge, allow_unknown);
+    for call in pipeline.calls(&program.func)? {
+        if let Some(blocked) = lowering.stopped.clone() {
+            let (name, blocked) = (call.pass.name.to_owned(), Some(blocked));
+            lowering.steps.push(StepOutcome { name, ms: 0.0, reports: Vec::new(), premises: Vec::new(), blocked });
+        } else {
+            observe(name, call.pass.name);
+            lowering.run(&call, judge, allow_unknown)?;
+        }
+    }
+    Ok(lowering)
+}
+
+/// The lowering of a program before any pass, with what is to be proved of the program alone.
+fn begun(program: &Program, first: &str, judge: &Judge, allow_unknown: bool) -> Lowering {
     let start = Instant::now();
     let mut reports = match &program.definition {
         Some((definition, evidence)) => {
@@ -385,23 +436,7 @@ pub fn lower(
     }
     premises.extend(factored.into_iter().filter_map(|(_, premise)| premise));
     lowering.finish(first, start, (reports, premises), allow_unknown);
-    // A step of a schedule is wanted because it is there.
-    let is_wanted = |pass: &&Pass| !passes::DEFAULT_PIPELINE.contains(&pass.name) || (pass.wanted)(&program.func);
-    let names = passes::pipeline_of(&program.func)?;
-    for pass in names.into_iter().filter_map(|name| passes::pass_by_name(name).ok()).filter(is_wanted) {
-        if let Some(blocked) = lowering.stopped.clone() {
-            let (name, blocked) = (pass.name.to_owned(), Some(blocked));
-            lowering.steps.push(StepOutcome { name, ms: 0.0, reports: Vec::new(), premises: Vec::new(), blocked });
-        } else {
-            observe(name, pass.name);
-            lowering.run(pass, judge, allow_unknown)?;
-        }
-    }
-    if lowering.is_complete() {
-        observe(name, CODEGEN);
-        lowering.generate(judge, allow_unknown);
-    }
-    Ok(lowering)
+    lowering
 }
 
 /// Decides whether a definition that was rewritten is what its author wrote, and under which premise. `None` if nothing was rewritten.
@@ -436,9 +471,12 @@ impl Lowering {
     }
 
     /// Runs a pass on the last stage and proves it.
-    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
-        let start = Instant::now();
-        let before = self.last().clone();
+    fn run(&mut self, call: &PassCall, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
+        let (start, pass) = (Instant::now(), call.pass);
+        // A request is an attribute of the program before, so that the judge sees what was asked for.
+        let asked = call.ask(self.last());
+        let before =
+            asked.map_err(|fault| CheckFault::Asked(call.request.clone().unwrap_or_default(), Box::new(fault)))?;
         let after = (pass.run)(&before)?;
         if let Err(faults) = validate(&after.func) {
             let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");

@@ -1,12 +1,18 @@
 //! The passes: one file each, a free function from a program to a program and the evidence of what changed.
 
 mod apply_buffer_transforms;
+mod convert_ssa;
 mod flatten_buffer;
 mod lanes;
+mod loop_partition;
 mod lower_blocks;
 mod lower_texture;
+mod narrow_index_types;
+mod provenance;
 mod remap;
+mod remove_no_op;
 mod schedule;
+mod sequence;
 mod simplify;
 #[cfg(test)]
 mod tests;
@@ -16,17 +22,24 @@ mod texture_tests;
 mod tile_layout;
 #[cfg(test)]
 mod tile_tests;
+mod unroll_loop;
 mod vectorize;
 
 use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
 
 pub use apply_buffer_transforms::apply_buffer_transforms;
+pub use convert_ssa::convert_ssa;
 pub use flatten_buffer::flatten_buffer;
+pub use loop_partition::loop_partition;
 pub use lower_blocks::lower_blocks;
 pub use lower_texture::lower_texture;
+pub use narrow_index_types::narrow_index_types;
+pub use remove_no_op::remove_no_op;
 pub use schedule::{compute_at, compute_inline, double_buffer, split, unroll};
+pub use sequence::{PRESETS, PassCall, Pipeline, Preset, TVM_NAMES, preset_by_name, read_passes};
 pub use simplify::simplify;
 pub use tile_layout::tile_layout;
+pub use unroll_loop::unroll_loop;
 pub use vectorize::vectorize;
 
 /// The result of a pass: the new program, and the claim that the judge checks.
@@ -149,6 +162,41 @@ pub static PASSES: &[Pass] = &[
         wanted: always,
         request: None,
     },
+    Pass {
+        name: "convert_ssa",
+        summary: "give every variable and every buffer a name of its own",
+        run: convert_ssa,
+        wanted: always,
+        request: None,
+    },
+    Pass {
+        name: "loop_partition",
+        summary: "split loops at the ends of conditions, so that the main part runs without them",
+        run: loop_partition,
+        wanted: always,
+        request: None,
+    },
+    Pass {
+        name: "unroll_loop",
+        summary: "write out loops marked unrolled; unroll_loop=16 also serial loops of at most 16 stores",
+        run: unroll_loop,
+        wanted: unroll_loop::is_wanted,
+        request: Some(unroll_loop::request),
+    },
+    Pass {
+        name: "narrow_index_types",
+        summary: "compute indices of 64 bits in 32 where nothing overflows",
+        run: narrow_index_types,
+        wanted: narrow_index_types::is_wanted,
+        request: None,
+    },
+    Pass {
+        name: "remove_no_op",
+        summary: "remove loops, branches, names and allocations without effect",
+        run: remove_no_op,
+        wanted: always,
+        request: None,
+    },
 ];
 
 /// The passes that `check` and `compile` run after blocks were lowered and the steps of a schedule applied, in order. Buffers are flattened before loops are vectorized: the
@@ -167,11 +215,12 @@ pub fn pipeline_of(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>
     Ok(blocks.into_iter().chain(steps).chain(DEFAULT_PIPELINE.iter().copied()).collect())
 }
 
-/// Returns the pass of that name.
+/// Returns the pass of that name, which may be the one that TVM has for it ([`TVM_NAMES`]).
 ///
 /// # Errors
 /// `unknown-pass`; the help names the nearest pass.
 pub fn pass_by_name(name: &str) -> Result<&'static Pass, Diagnostic> {
+    let name = TVM_NAMES.iter().find(|(tvm, _)| *tvm == name).map_or(name, |(_, ours)| *ours);
     if let Some(pass) = PASSES.iter().find(|pass| pass.name == name) {
         return Ok(pass);
     }

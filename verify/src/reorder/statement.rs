@@ -181,6 +181,8 @@ impl Walk {
             }
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.stmt(body),
             StmtKind::Assert { cond, .. } => self.assertion(cond),
+            // A constant or a variable has a value and no effect.
+            StmtKind::Evaluate(Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_)) => Ok(()),
             StmtKind::Evaluate(expr) => Err(format!("`{expr}` is evaluated and discarded")),
         }
     }

@@ -12,7 +12,7 @@ use crate::flow::{self, Origins};
 type Reordered = dyn Fn(&[Statement], &[Statement]) -> Option<Vec<StoreOrigin>>;
 
 /// How the stores after are found among the stores before.
-pub(super) enum Claim {
+pub(in crate::passes) enum Claim {
     /// The iterations were put into another order.
     Iterations(Box<Reordered>),
     /// Values are kept in other places, or computed again.
@@ -22,7 +22,7 @@ pub(super) enum Claim {
 impl Claim {
     /// What is claimed of two programs. If the stores do not fit, the claim is searched for; if none is found, the judge
     /// will find that the programs differ in structure.
-    pub(super) fn comparison(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
+    pub(in crate::passes) fn comparison(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Comparison {
         let values = |origins: &Origins<'_>| flow::known(before, after, evidence, origins).map(Comparison::Values);
         let stated = match self {
             Self::Iterations(origins) if is_reordering(before, after) => reordering(before, after, origins),
@@ -57,19 +57,24 @@ fn reordering(before: &PrimFunc, after: &PrimFunc, origins: &Reordered) -> Optio
 }
 
 /// The origin of a store that is a store before in the same loops.
-pub(super) fn unchanged(position: usize, store: &Statement) -> Origin {
+pub(in crate::passes) fn unchanged(position: usize, store: &Statement) -> Origin {
     at(position, store.loops().iter().map(Expr::from).collect())
 }
 
 /// The origin of a store that is a store before at some values of its loops.
-pub(super) fn at(position: usize, at: Vec<Expr>) -> Origin {
+pub(in crate::passes) fn at(position: usize, at: Vec<Expr>) -> Origin {
     let instances = vec![Instance { when: None, store: Some(position), at }];
     Origin { instances, ..Origin::default() }
 }
 
 /// The loops before of a store whose copy stands in one iteration of a loop, or in another one: that loop has a value, and the
 /// others are those of the copy, in their order.
-pub(super) fn in_iteration(before: &Statement, after: &Statement, var: &Var, value: &Expr) -> Option<Vec<Expr>> {
+pub(in crate::passes) fn in_iteration(
+    before: &Statement,
+    after: &Statement,
+    var: &Var,
+    value: &Expr,
+) -> Option<Vec<Expr>> {
     let (mut others, mut found) = (without(after, var).into_iter(), Vec::new());
     for old in before.loops() {
         found.push(if old == *var { value.clone() } else { Expr::from(others.next()?) });
@@ -78,8 +83,19 @@ pub(super) fn in_iteration(before: &Statement, after: &Statement, var: &Var, val
 }
 
 /// The loops of a store but one.
-pub(super) fn without(store: &Statement, var: &Var) -> Vec<Var> {
+pub(in crate::passes) fn without(store: &Statement, var: &Var) -> Vec<Var> {
     let mut loops = store.loops();
     loops.retain(|other| other != var);
     loops
+}
+
+/// The claim that each store after is one of the stores before, in the same loops: those at these positions.
+pub(in crate::passes) fn selected(kept: &[usize], old: &[Statement], new: &[Statement]) -> Option<Vec<StoreOrigin>> {
+    let origin = |(before, after): (&usize, &Statement)| {
+        let (old, new) = (old.get(*before)?.loops(), after.loops());
+        (old.len() == new.len()).then_some(())?;
+        let back = old.iter().map(Expr::from).collect();
+        Some(StoreOrigin { when: None, before: *before, forward: new.iter().map(Expr::from).collect(), back })
+    };
+    (kept.len() == new.len()).then(|| kept.iter().zip(new).map(origin).collect()).flatten()
 }

@@ -7,7 +7,7 @@ use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, DataType, Expr, For, Stmt, StmtKind, Var};
 
 /// Returns a copy of a statement with variables replaced by values, and with loop variables, names and buffers of its own.
-pub(super) fn copied(stmt: &Stmt, values: &Substitution) -> Stmt {
+pub(in crate::passes) fn copied(stmt: &Stmt, values: &Substitution) -> Stmt {
     let Ok(stmt) = Copy { values: values.clone(), buffers: Vec::new(), memory: Vec::new() }.stmt(stmt);
     stmt
 }

@@ -12,21 +12,21 @@ use super::{fault, known_names};
 
 /// A loop, and the loops around it.
 #[derive(Clone, Debug)]
-pub(super) struct Found<'f> {
-    pub(super) inner: &'f For,
+pub(in crate::passes) struct Found<'f> {
+    pub(in crate::passes) inner: &'f For,
     /// The loops around it, outermost first.
-    pub(super) outer: Vec<&'f For>,
+    pub(in crate::passes) outer: Vec<&'f For>,
 }
 
 impl Found<'_> {
     /// What is known of variables where the loop stands.
-    pub(super) fn ranges(&self, func: &PrimFunc) -> Ranges {
+    pub(in crate::passes) fn ranges(&self, func: &PrimFunc) -> Ranges {
         self.outer.iter().fold(symbol_ranges(func), |ranges, outer| inside(&ranges, outer))
     }
 }
 
 /// Returns all loops of a function, outer ones before those inside.
-pub(super) fn all_loops(func: &PrimFunc) -> Vec<Found<'_>> {
+pub(in crate::passes) fn all_loops(func: &PrimFunc) -> Vec<Found<'_>> {
     let mut all = Vec::new();
     collect(&func.body, &mut Vec::new(), &mut all);
     all
@@ -36,7 +36,7 @@ pub(super) fn all_loops(func: &PrimFunc) -> Vec<Found<'_>> {
 ///
 /// # Errors
 /// There is none.
-pub(super) fn loops_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Vec<Found<'f>>, Diagnostic> {
+pub(in crate::passes) fn loops_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Vec<Found<'f>>, Diagnostic> {
     let all = all_loops(func);
     let is_named = |found: &&Found<'_>| found.inner.var.name() == text;
     let mut named: Vec<Found<'f>> = all.iter().filter(is_named).cloned().collect();
@@ -65,7 +65,7 @@ pub(super) fn loops_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Vec<Foun
 ///
 /// # Errors
 /// There is none, or there are several.
-pub(super) fn loop_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Found<'f>, Diagnostic> {
+pub(in crate::passes) fn loop_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Found<'f>, Diagnostic> {
     let mut named = loops_named(func, text)?;
     if let (Some(only), 0) = (named.pop(), named.len()) {
         return Ok(only);
@@ -78,7 +78,7 @@ pub(super) fn loop_named<'f>(func: &'f PrimFunc, text: &str) -> Result<Found<'f>
 ///
 /// # Errors
 /// The loop is parallel, vectorized or bound to threads.
-pub(super) fn check_in_order(inner: &For, primitive: &str) -> Result<(), Diagnostic> {
+pub(in crate::passes) fn check_in_order(inner: &For, primitive: &str) -> Result<(), Diagnostic> {
     if matches!(inner.kind, ForKind::Serial | ForKind::Unrolled) {
         return Ok(());
     }
@@ -100,7 +100,7 @@ fn collect<'f>(stmt: &'f Stmt, outer: &mut Vec<&'f For>, found: &mut Vec<Found<'
 }
 
 /// Returns a statement with the loop over a variable replaced.
-pub(super) fn with_loop(stmt: &Stmt, var: &Var, replaced: &Stmt) -> Stmt {
+pub(in crate::passes) fn with_loop(stmt: &Stmt, var: &Var, replaced: &Stmt) -> Stmt {
     let Ok(stmt) = Replace { var, replaced }.stmt(stmt);
     stmt
 }

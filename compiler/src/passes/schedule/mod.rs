@@ -19,16 +19,16 @@
 //! as another order of the same iterations, or as the same values kept in other places ([`crate::flow`]).
 
 mod buffers;
-mod claims;
+pub(super) mod claims;
 mod compute_at;
 mod compute_inline;
-mod copy;
+pub(super) mod copy;
 mod double_buffer;
-mod loops;
+pub(super) mod loops;
 mod producer;
 mod region;
 mod split;
-mod unroll;
+pub(super) mod unroll;
 
 use tilewright_ir::{Comparison, Diagnostic, Evidence, Expr, Label, PrimFunc, ScheduleStep, Stmt, StoreOrigin};
 use tilewright_verify::reorder::Statement;
