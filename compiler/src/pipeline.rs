@@ -474,9 +474,13 @@ impl Lowering {
     fn run(&mut self, call: &PassCall, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
         let (start, pass) = (Instant::now(), call.pass);
         // A request is an attribute of the program before, so that the judge sees what was asked for.
-        let asked = call.ask(self.last());
-        let before =
-            asked.map_err(|fault| CheckFault::Asked(call.request.clone().unwrap_or_default(), Box::new(fault)))?;
+        let refused = |fault| CheckFault::Asked(call.request.clone().unwrap_or_default(), Box::new(fault));
+        let before = call.ask(self.last()).map_err(refused)?;
+        if before.buffers() != self.last().buffers() {
+            let message = format!("what is asked of `{}` replaces buffers, and this step is not proved", pass.name);
+            let help = "ask for it by the attribute of the same name, in the program itself";
+            return Err(refused(Diagnostic::error("pass-argument", None, message).with_help(help)));
+        }
         let after = (pass.run)(&before)?;
         if let Err(faults) = validate(&after.func) {
             let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
