@@ -59,6 +59,7 @@ fn options() -> Options {
         assume: Vec::new(),
         limits: None,
         allow_unknown: false,
+        pipeline: tilewright::passes::Pipeline::default(),
         record: false,
         function: None,
     }

@@ -83,6 +83,8 @@ const COMMANDS: &[&str] = &[
     "draw 'lambda i, j: [i * 2 + j]' --shape 3,4",
     "opt --list",
     "opt -p simplify examples/nhwc_to_nchwc.tvm.py",
+    "opt --prove-each --print-after-all -p flatten_buffer examples/nhwc_to_nchwc.tvm.py",
+    "opt --prove-each -p simplify examples/wrong_map.py",
     "validate examples/pairs/product.py examples/pairs/product_tiled.py",
     "validate tests/schemas/half.py tests/schemas/halved.py",
     "validate examples/nhwc_to_nchwc.tvm.py examples/nhwc_to_nchwc.tvm.py examples/nhwc_to_nchwc.tvm.py",

@@ -39,6 +39,7 @@ fn checked(text: &str) -> CheckOutcome {
         assume: Vec::new(),
         limits: None,
         allow_unknown: false,
+        pipeline: tilewright::passes::Pipeline::default(),
         record: false,
         function: None,
     };

@@ -79,6 +79,7 @@ impl Case {
             device: DeviceChoice::First,
             host: tilewright_device::DeviceHost::default(),
             assume: Vec::new(),
+            pipeline: tilewright::passes::Pipeline::default(),
             limits: None,
             allow_unknown: false,
             record: false,

@@ -70,6 +70,7 @@ fn options(device: DeviceChoice) -> Options {
         assume: Vec::new(),
         limits: Some(TextureLimits::PROMISED),
         allow_unknown: false,
+        pipeline: tilewright::passes::Pipeline::default(),
         record: false,
         function: None,
     }

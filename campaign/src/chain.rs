@@ -10,9 +10,10 @@ use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, Scalar, ScalarTy
 use super::inputs::{arguments, extents, listed, written};
 use super::oracle::{Failure, Outcome};
 use super::program::ProgramCase;
+use super::program::recipe::Primitive;
 use tilewright_compiler::harness::compare::{self, Tolerance};
 use tilewright_compiler::harness::layout::places;
-use tilewright_compiler::passes::{pass_by_name, pipeline_of};
+use tilewright_compiler::passes::{DEFAULT_PIPELINE, PASSES, pass_by_name, pipeline_of};
 
 /// Limit on the iterations of a program. A case that exceeds it is invalid, so programs that never
 /// end do no harm.
@@ -82,7 +83,7 @@ pub enum PaddingFill {
 }
 
 impl Chain {
-    /// Runs a generated program through the default passes, and makes arguments for it.
+    /// Runs a generated program through the default passes and two others, and makes arguments for it.
     ///
     /// # Errors
     /// [`Outcome::Invalid`] if the program cannot be built; [`Outcome::Failed`] if the evidence of
@@ -90,7 +91,7 @@ impl Chain {
     pub fn of_case(case: &ProgramCase) -> Result<(Self, Arguments), Outcome> {
         let program = case.build().map_err(Outcome::Invalid)?;
         let inputs = arguments(&program.func, &program.symbols, program.seed).map_err(Outcome::Invalid)?;
-        Ok((Self::new(ChainLink::first(program.func, program.symbols))?, inputs))
+        Ok((Self::with(ChainLink::first(program.func, program.symbols), Some(program.seed))?, inputs))
     }
 
     /// Runs a program through the default passes. Passes that do not apply, or that change nothing,
@@ -99,9 +100,13 @@ impl Chain {
     /// # Errors
     /// [`Outcome::Failed`] if the evidence of a pass does not give the layout of an argument.
     pub fn new(first: ChainLink) -> Result<Self, Outcome> {
+        Self::with(first, None)
+    }
+
+    /// [`Chain::new`], with two more passes that a seed chooses.
+    fn with(first: ChainLink, seed: Option<u64>) -> Result<Self, Outcome> {
         let mut chain = Self { links: vec![first], refused: None };
-        let names = pipeline_of(&chain.links[0].func)
-            .map_err(|found| Outcome::Invalid(found.first().map_or_else(String::new, ToString::to_string)))?;
+        let names = passes_for(&chain.links[0].func, seed)?;
         for name in names {
             let last = &chain.links[chain.links.len() - 1];
             let Ok(pass) = pass_by_name(name) else { continue };
@@ -110,12 +115,13 @@ impl Chain {
             }
             let after = match (pass.run)(&last.func) {
                 Ok(after) => after,
+                Err(_) if is_optional(name) => continue,
                 Err(found) => {
                     chain.refused = Some(format!("{name} refuses: {}", found.first().map_or("", |first| first.code)));
                     break;
                 }
             };
-            if funcs_equal(&last.func, &after.func, false) {
+            if funcs_equal(&last.func, &after.func, true) {
                 continue;
             }
             let link = last
@@ -125,6 +131,32 @@ impl Chain {
         }
         Ok(chain)
     }
+}
+
+/// The names of the passes for a function: those of the default pipeline, and with a seed two others, the first in front of the layouts and
+/// the second behind everything else. So every pass of the table runs on some programs.
+///
+/// # Errors
+/// [`Outcome::Invalid`] if a step of the schedule is no primitive.
+pub fn passes_for(func: &PrimFunc, seed: Option<u64>) -> Result<Vec<&'static str>, Outcome> {
+    let names = pipeline_of(func);
+    let mut names =
+        names.map_err(|found| Outcome::Invalid(found.first().map_or_else(String::new, ToString::to_string)))?;
+    let others: Vec<&'static str> = PASSES.iter().map(|pass| pass.name).filter(|name| is_optional(name)).collect();
+    let (Some(seed), n_others) = (seed, others.len()) else { return Ok(names) };
+    let chosen = |number: u64| usize::try_from(number % u64::try_from(n_others.max(1)).unwrap_or(1)).unwrap_or(0);
+    let layouts = names.iter().position(|name| DEFAULT_PIPELINE.contains(name)).unwrap_or(names.len());
+    names.extend(others.get(chosen(seed / 16)));
+    if let Some(early) = others.get(chosen(seed)) {
+        names.insert(layouts, early);
+    }
+    Ok(names)
+}
+
+/// Whether a pass is in no default pipeline, and does something without being asked: no primitive of a schedule.
+pub fn is_optional(name: &str) -> bool {
+    let is_primitive = Primitive::ALL.iter().any(|primitive| primitive.name() == name);
+    name != "lower_blocks" && !is_primitive && !DEFAULT_PIPELINE.contains(&name)
 }
 
 impl ChainLink {

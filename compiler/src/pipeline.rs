@@ -30,7 +30,7 @@ use tilewright_verify::{Config, Judge, Place, Premise, Report, Side};
 
 use crate::block_schedule::Step;
 use crate::codegen::Kernels;
-use crate::passes::{self, Pass};
+use crate::passes::{PassCall, Pipeline};
 use crate::{lift, te};
 use assume::{AssumeFault, Assumption};
 use executed::Before;
@@ -60,6 +60,8 @@ pub struct Options {
     pub limits: Option<TextureLimits>,
     /// Whether the pipeline may continue after a step that is undecided.
     pub allow_unknown: bool,
+    /// The passes that run on each function.
+    pub pipeline: Pipeline,
     /// Whether the reports carry the goals and facts that they rest on, for a certificate.
     pub record: bool,
     /// The function to process; `None` for all functions of the text.
@@ -292,6 +294,8 @@ pub enum CheckFault {
     Input(Vec<Diagnostic>),
     /// A condition cannot be assumed.
     Assumed(AssumeFault),
+    /// A pass cannot do what is asked of it: the text of the request, and why.
+    Asked(String, Box<Diagnostic>),
     /// A fault of the machine or of Tilewright itself.
     Internal(String),
 }
@@ -305,7 +309,7 @@ impl From<Vec<Diagnostic>> for CheckFault {
 /// Reads a text, lowers its functions, proves every step and runs every stage.
 ///
 /// # Errors
-/// [`CheckFault::Input`] for bad input, [`CheckFault::Assumed`] for a bad condition, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
+/// [`CheckFault::Input`] for bad input, [`CheckFault::Assumed`] for a bad condition, [`CheckFault::Asked`] for a bad request to a pass, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
 /// refuted obligation is no error; the outcome reports it.
 pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, CheckFault> {
     let Programs { mut programs, warnings } = read(text, options.function.as_deref())?;
@@ -317,7 +321,7 @@ pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Resul
     let assumed = assume_of(&mut programs, &options.assume, &judge)?;
     for (program, assumed) in programs.iter_mut().zip(assumed) {
         let limits = limits::set(program, options.limits, &options.device, &options.host);
-        let lowering = lower(program, &judge, options.allow_unknown, observe);
+        let lowering = lower_by(program, &options.pipeline, (&judge, options.allow_unknown), observe);
         let mut lowering = lowering.map_err(|fault| limits::explained(limits.as_ref(), fault))?;
         for step in lowering.steps.iter_mut().filter(|step| step.blocked.is_none()) {
             step.premises.extend(assume::premises(&assumed));
@@ -367,20 +371,74 @@ pub fn known_symbols(programs: &[Program], shapes: &[(String, i64)]) -> Result<(
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Runs every pass on a program and proves every step.
+/// Runs the default pipeline on a program, proves every step and generates the kernels.
 ///
 /// # Errors
-/// A pass refuses the program, for example because the separators of two layouts contradict each other; or it makes a
-/// malformed one, which is a fault of the pass.
+/// Those of [`lower_by`].
 pub fn lower(
     program: &Program,
     judge: &Judge,
     allow_unknown: bool,
     observe: &mut Observer<'_>,
 ) -> Result<Lowering, CheckFault> {
+    lower_by(program, &Pipeline::default(), (judge, allow_unknown), observe)
+}
+
+/// Runs a pipeline on a program, proves every step and generates the kernels. After a step that is not proved nothing runs, unless it is
+/// undecided and that is allowed.
+///
+/// # Errors
+/// Those of [`transform`].
+pub fn lower_by(
+    program: &Program,
+    pipeline: &Pipeline,
+    (judge, allow_unknown): (&Judge, bool),
+    observe: &mut Observer<'_>,
+) -> Result<Lowering, CheckFault> {
+    let mut lowering = transform(program, pipeline, (judge, allow_unknown), observe)?;
+    if lowering.is_complete() {
+        observe(&program.func.name, CODEGEN);
+        lowering.generate(judge, allow_unknown);
+    }
+    Ok(lowering)
+}
+
+/// Runs a pipeline on a program and proves every step, without kernels.
+///
+/// # Errors
+/// A pass refuses the program, for example because the separators of two layouts contradict each other; or it makes a
+/// malformed one, which is a fault of the pass.
+pub fn transform(
+    program: &Program,
+    pipeline: &Pipeline,
+    (judge, allow_unknown): (&Judge, bool),
+    observe: &mut Observer<'_>,
+) -> Result<Lowering, CheckFault> {
     let name = &program.func.name;
     let first = if program.definition.is_some() { "lower" } else { "input" };
     observe(name, first);
+    let mut lowering = begun(program, first, judge, allow_unknown);
+    for step in &program.scheduled {
+        if let Some(blocked) = lowering.stopped.clone() {
+            lowering.skip(step.name, blocked);
+        } else {
+            observe(name, step.name);
+            lowering.apply(step, judge, allow_unknown)?;
+        }
+    }
+    for call in pipeline.calls(program.scheduled_func())? {
+        if let Some(blocked) = lowering.stopped.clone() {
+            lowering.skip(call.pass.name, blocked);
+        } else {
+            observe(name, call.pass.name);
+            lowering.run(&call, judge, allow_unknown)?;
+        }
+    }
+    Ok(lowering)
+}
+
+/// The lowering of a program before any pass, with what is to be proved of the program alone.
+fn begun(program: &Program, first: &str, judge: &Judge, allow_unknown: bool) -> Lowering {
     let start = Instant::now();
     let mut reports = match &program.definition {
         Some((definition, evidence)) => {
@@ -406,31 +464,7 @@ pub fn lower(
     }
     premises.extend(factored.into_iter().filter_map(|(_, premise)| premise));
     lowering.finish(first, start, (reports, premises), allow_unknown);
-    for step in &program.scheduled {
-        if let Some(blocked) = lowering.stopped.clone() {
-            lowering.skip(step.name, blocked);
-        } else {
-            observe(name, step.name);
-            lowering.apply(step, judge, allow_unknown)?;
-        }
-    }
-    // A step of a schedule is wanted because it is there.
-    let is_wanted =
-        |pass: &&Pass| !passes::DEFAULT_PIPELINE.contains(&pass.name) || (pass.wanted)(program.scheduled_func());
-    let names = passes::pipeline_of(program.scheduled_func())?;
-    for pass in names.into_iter().filter_map(|name| passes::pass_by_name(name).ok()).filter(is_wanted) {
-        if let Some(blocked) = lowering.stopped.clone() {
-            lowering.skip(pass.name, blocked);
-        } else {
-            observe(name, pass.name);
-            lowering.run(pass, judge, allow_unknown)?;
-        }
-    }
-    if lowering.is_complete() {
-        observe(name, CODEGEN);
-        lowering.generate(judge, allow_unknown);
-    }
-    Ok(lowering)
+    lowering
 }
 
 /// Decides whether a definition that was rewritten is what its author wrote, and under which premise. `None` if nothing was rewritten.
@@ -472,12 +506,20 @@ impl Lowering {
     }
 
     /// Runs a pass on the last stage and proves it.
-    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
-        let start = Instant::now();
-        let after = (pass.run)(self.last())?;
+    fn run(&mut self, call: &PassCall, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
+        let (start, pass) = (Instant::now(), call.pass);
+        // A request is an attribute of the program before, so that the judge sees what was asked for.
+        let refused = |fault| CheckFault::Asked(call.request.clone().unwrap_or_default(), Box::new(fault));
+        let before = call.ask(self.last()).map_err(refused)?;
+        if before.buffers() != self.last().buffers() {
+            let message = format!("what is asked of `{}` replaces buffers, and this step is not proved", pass.name);
+            let help = "ask for it by the attribute of the same name, in the program itself";
+            return Err(refused(Diagnostic::error("pass-argument", None, message).with_help(help)));
+        }
+        let after = (pass.run)(&before)?;
         well_formed(pass.name, &after.func)?;
         self.notes.extend(after.notes);
-        self.change(pass.name, start, (after.func, after.evidence), (judge, allow_unknown), None);
+        self.change(pass.name, start, (&before, after.func, after.evidence), (judge, allow_unknown), None);
         Ok(())
     }
 
@@ -486,13 +528,12 @@ impl Lowering {
         &mut self,
         name: &str,
         start: Instant,
-        (func, evidence): (PrimFunc, Evidence),
+        (before, func, evidence): (&PrimFunc, PrimFunc, Evidence),
         (judge, allow_unknown): (&Judge, bool),
         step: Option<&Step>,
     ) {
-        let before = self.last().clone();
-        let mut reports = judge.check_pass(&before, &func, &evidence);
-        executed::refute(Before::Func(&before), &func, Some(&evidence), &mut reports);
+        let mut reports = judge.check_pass(before, &func, &evidence);
+        executed::refute(Before::Func(before), &func, Some(&evidence), &mut reports);
         if let Some(step) = step {
             reports.extend(judge.check_blocks(&func, &crate::blocks::inverses(&func)));
             // What is wrong with a step is shown where it is asked for.

@@ -15,6 +15,7 @@ use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::{Input, refuse_stdin_twice};
 use super::options::{Assume, Global, Limits, Shapes};
+use super::passes::PassOptions;
 use super::printer::Printer;
 use crate::pipeline;
 use crate::pipeline::outcome::CheckOutcome;
@@ -24,13 +25,15 @@ use crate::report::{FileReport, text};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  tilewright check examples/addone.py\n  tilewright check --device none \
                         examples/nhwc_to_nchwc.tvm.py::bias_relu\n  tilewright check --format json --shape n=3,c=10 \
-                        examples/*.py\n  tilewright check --assume 'n % 4 == 0' program.py\n\nEvery verdict counts: the exit code is 0 only if everything was proved and \
+                        examples/*.py\n  tilewright check --assume 'n % 4 == 0' program.py\n  tilewright check -p split=i:4,loop_partition,flatten_buffer program.py\n\nEvery verdict counts: the exit code is 0 only if everything was proved and \
                         every engine that was asked for ran and agrees. With --format json there is one document a \
                         FILE, each on one line: a report (tilewright.check/1) or an error (tilewright.error/1).")]
 pub struct Args {
     /// TVMScript or TE programs; FILE::name picks one function, `-` is standard input
     #[arg(value_name = "FILE[::name]", required = true)]
     files: Vec<String>,
+    #[command(flatten)]
+    passes: PassOptions,
     #[command(flatten)]
     shapes: Shapes,
     #[command(flatten)]
@@ -78,6 +81,7 @@ fn check_file(
     let input = Input::read(file)?;
     let mut options = super::pipeline_options(global, &args.shapes, input.function.clone());
     options.record = record;
+    options.pipeline = args.passes.pipeline()?.unwrap_or_default();
     options.assume.clone_from(&args.assume.conditions);
     options.limits = args.limits.limits;
     let progress = printer.progress();

@@ -17,6 +17,7 @@ use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
 use super::options::{DialectOption, Global, Limits};
+use super::passes::PassOptions;
 use super::printer::Printer;
 use crate::certificate;
 use crate::codegen::{Generated, Kernels};
@@ -45,6 +46,8 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     dialect: DialectOption,
+    #[command(flatten)]
+    passes: PassOptions,
     #[command(flatten)]
     limits: Limits,
     /// Kernels that test every place in a texture before they access it and report the first that is outside
@@ -77,6 +80,7 @@ struct Output {
 /// Bad input, an output folder that is not empty, or a disk that cannot be written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     refuse_used(&args.output)?;
+    let passes = args.passes.pipeline()?.unwrap_or_default();
     let input = Input::read(&args.file)?;
     let fault = |diagnostics| Failure::input(&input.source, diagnostics);
     let mut programs = pipeline::read(&input.source.text, input.function.as_deref()).map_err(fault)?;
@@ -91,7 +95,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let mut worst = Summary::Proved;
     for program in &mut programs.programs {
         let limits = pipeline::limits::set(program, args.limits.limits, &options.device, &options.host);
-        let lowering = pipeline::lower(program, &judge, global.allow_unknown, &mut |_, _| ());
+        let lowering = pipeline::lower_by(program, &passes, (&judge, global.allow_unknown), &mut |_, _| ());
         let lowering =
             lowering.map_err(|fault| super::pipeline_failure(&input.source, explained(limits.as_ref(), fault)))?;
         worst = worst.max(lowering.summary());

@@ -34,6 +34,7 @@ pub mod map;
 pub mod opt;
 pub mod options;
 mod output;
+pub mod passes;
 pub mod plan;
 mod point;
 pub mod printer;
@@ -58,6 +59,7 @@ pub use failure::Failure;
 use options::{Format, Global};
 use printer::Printer;
 
+use crate::passes::Pipeline;
 use crate::pipeline::{self, DeviceChoice};
 use crate::report::lines::folded;
 use crate::report::text::Style;
@@ -275,6 +277,7 @@ fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<
         device,
         host: global.host.clone(),
         allow_unknown: global.allow_unknown,
+        pipeline: Pipeline::default(),
         limits: None,
         record: false,
         function,
@@ -305,6 +308,7 @@ fn pipeline_failure(source: &tilewright_script::Source, fault: pipeline::CheckFa
     match fault {
         pipeline::CheckFault::Input(diagnostics) => Failure::input(source, diagnostics),
         pipeline::CheckFault::Assumed(fault) => options::assume_failure(&fault.text, fault.faults),
+        pipeline::CheckFault::Asked(text, fault) => passes::asked_failure(text, *fault),
         pipeline::CheckFault::Internal(message) => Failure::Internal(message),
     }
 }

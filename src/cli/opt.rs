@@ -1,17 +1,22 @@
-//! `tilewright opt`: runs the named passes and prints TVMScript. Nothing is proved.
+//! `tilewright opt`: runs the named passes and prints TVMScript. Nothing is proved without `--prove-each`.
 
-use tilewright_ir::{Diagnostic, Module, PrimFunc};
-use tilewright_script::{Source, print_module_in};
+mod steps;
+
+use tilewright_ir::Module;
+use tilewright_script::print_module_in;
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
 use super::options::{DialectOption, Global, Limits};
+use super::passes::{PassOptions, presets};
 use super::printer::Printer;
 use crate::json::to_line;
-use crate::passes::{PASSES, Pass, pass_by_name};
-use crate::pipeline;
+use crate::passes::{PASSES, Pipeline};
+use crate::pipeline::{self, Program};
 use crate::report::lines::hanging;
+use crate::report::text::Style;
+use steps::{Applied, applied, proved};
 
 /// Below this many columns the list of passes has the summaries on lines of their own.
 const NARROW: usize = 60;
@@ -21,17 +26,26 @@ const NARROW: usize = 60;
 #[command(
     after_help = "Examples:\n  tilewright opt --list\n  tilewright opt -p apply_buffer_transforms,flatten_buffer \
                         examples/nhwc_to_nchwc.tvm.py\n  tilewright opt -p flatten_buffer - < program.py\n  tilewright opt \
-                        --dialect 0.27 program.py\n\nA TE \
-                        program is lowered first; without -p that is all. Nothing is proved here: see check and \
-                        validate."
+                        --prove-each -p UnrollLoop,Simplify program.py\n  tilewright opt --dialect 0.27 program.py\n\nA TE \
+                        program is lowered first; without -p that is all. Nothing is proved here unless --prove-each is \
+                        given: see check and validate. The names that TVM has for passes are taken as well."
 )]
 pub struct Args {
-    /// Passes in the order in which they run, separated by commas; tile_layout=A:{1,0:T(8,128)} asks for a layout
-    #[arg(short, long = "passes", value_name = "PASS")]
-    passes: Vec<String>,
-    /// List the passes
+    #[command(flatten)]
+    passes: PassOptions,
+    /// List the passes and the presets
     #[arg(long)]
     list: bool,
+    /// Print the program after each pass, on standard error
+    #[arg(long)]
+    print_after_all: bool,
+    /// Prove the program and each step before the next pass runs; if one is not proved, no program is printed and the exit code is
+    /// that of check
+    #[arg(long)]
+    prove_each: bool,
+    /// Print the time that each pass takes, on standard error; with --prove-each its proofs are included
+    #[arg(long)]
+    time: bool,
     #[command(flatten)]
     dialect: DialectOption,
     #[command(flatten)]
@@ -45,98 +59,89 @@ pub struct Args {
 ///
 /// # Errors
 /// A pass is unknown or refuses the program, or the input is bad.
-pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let Some(file) = args.file.as_ref().filter(|_| !args.list) else {
         return list(printer);
     };
-    let passes = args.passes.iter().flat_map(|list| entries(list)).map(find).collect::<Result<Vec<_>, _>>()?;
+    let pipeline = args.passes.pipeline()?.unwrap_or_else(|| Pipeline::Passes(Vec::new()));
     let input = Input::read(file)?;
     let fault = |diagnostics| Failure::input(&input.source, diagnostics);
-    let programs = pipeline::read(&input.source.text, input.function.as_deref()).map_err(fault)?;
+    let mut programs = pipeline::read(&input.source.text, input.function.as_deref()).map_err(fault)?;
     printer.diagnostics(&input.source, &programs.warnings);
-    let mut module = Module::default();
-    for program in programs.programs {
-        let mut func = program.scheduled_func().clone();
-        // Limits matter only to functions with textures, and those in the program win over the option.
-        if func.buffers().iter().any(|buffer| buffer.scope.is_texture()) {
-            func.attrs.texture_limits = func.attrs.texture_limits.or(args.limits.limits);
+    programs.programs.iter_mut().for_each(|program| set_limits(program, args.limits));
+    let mut done: Vec<Applied> = Vec::new();
+    if args.prove_each {
+        let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
+        let judge = options.judge().map_err(|error| Failure::Internal(error.to_string()))?;
+        for program in &programs.programs {
+            done.push(proved(program, &pipeline, (&judge, global.allow_unknown), &input.source)?);
         }
-        for (pass, request) in &passes {
-            if let Some(text) = request {
-                ask(pass, &mut func, text)?;
-            }
-            let rewritten = (pass.run)(&func).map_err(fault)?;
-            printer.diagnostics(&input.source, &rewritten.notes);
-            func = rewritten.func;
+    } else {
+        for program in &programs.programs {
+            done.push(applied(program, &pipeline, &input.source)?);
         }
-        module.funcs.push(func);
     }
-    let script = print_module_in(&module, args.dialect.dialect).map_err(fault)?;
-    print(&module, &script, printer)?;
-    Ok(ExitStatus::Success)
+    for applied in &done {
+        printer.diagnostics(&input.source, &applied.notes);
+        let said = applied.messages(args, &input.source, printer.style_of_messages());
+        printer.message(&said);
+    }
+    let status = done.iter().map(|applied| applied.status(global.allow_unknown)).max().unwrap_or(ExitStatus::Success);
+    let module = Module { funcs: done.iter().map(|applied| applied.last.clone()).collect() };
+    // What is not proved is not printed.
+    let script = (status == ExitStatus::Success).then(|| print_module_in(&module, args.dialect.dialect));
+    print(&done, args, script.transpose().map_err(fault)?, printer)?;
+    Ok(status)
 }
 
-/// Prints a module as TVMScript, or in a document of schema `tilewright.opt/1`.
-fn print(module: &Module, script: &str, printer: &mut Printer) -> Result<(), Failure> {
+/// Limits matter only to functions with textures, and those in the program win over the option.
+fn set_limits(program: &mut Program, limits: Limits) {
+    for func in std::iter::once(&mut program.func).chain(program.scheduled.iter_mut().map(|step| &mut step.func)) {
+        if func.buffers().iter().any(|buffer| buffer.scope.is_texture()) {
+            func.attrs.texture_limits = func.attrs.texture_limits.or(limits.limits);
+        }
+    }
+}
+
+/// Prints the text of the functions, or a document of schema `tilewright.opt/1`.
+fn print(done: &[Applied], args: &Args, script: Option<String>, printer: &mut Printer) -> Result<(), Failure> {
     if printer.is_json() {
-        let functions: Vec<&str> = module.funcs.iter().map(|func: &PrimFunc| func.name.as_str()).collect();
-        let document = serde_json::json!({"schema": "tilewright.opt/1", "functions": functions, "script": script});
+        let functions: Vec<&str> = done.iter().map(|applied| applied.last.name.as_str()).collect();
+        let mut document = serde_json::json!({"schema": "tilewright.opt/1", "functions": functions, "script": script});
+        let is_wanted = args.print_after_all || args.prove_each || args.time;
+        let rows = done.iter().flat_map(|applied| applied.rows(args)).collect::<Vec<_>>();
+        if let (true, Some(fields)) = (is_wanted, document.as_object_mut()) {
+            fields.insert("steps".into(), rows.into());
+        }
         return printer.json(&to_line(&document));
     }
-    printer.result(script)
+    script.map_or(Ok(()), |script| printer.result(&script))
 }
 
-/// Prints the names and summaries of the passes.
+/// Prints the names and summaries of the passes and of the presets.
 fn list(printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let passes = || PASSES.iter().map(|pass| (pass.name, pass.summary));
     if printer.is_json() {
-        let rows = PASSES.iter().map(|pass| serde_json::json!({"name": pass.name, "summary": pass.summary}));
-        let rows: Vec<_> = rows.collect();
-        printer.json(&to_line(&serde_json::json!({"schema": "tilewright.passes/1", "passes": rows})))?;
+        let row = |(name, summary)| serde_json::json!({"name": name, "summary": summary});
+        let (passes, presets): (Vec<_>, Vec<_>) = (passes().map(row).collect(), presets().map(row).collect());
+        let document = serde_json::json!({"schema": "tilewright.passes/1", "passes": passes, "presets": presets});
+        printer.json(&to_line(&document))?;
     } else {
         let (mut text, style) = (String::new(), printer.style());
-        for pass in PASSES {
-            if style.width >= NARROW {
-                hanging(&mut text, &format!("{:<26} ", pass.name), pass.summary, 27, style);
-            } else {
-                hanging(&mut text, "", pass.name, 0, style);
-                hanging(&mut text, "    ", pass.summary, 4, style);
-            }
-        }
+        passes().for_each(|row| entry(&mut text, row, style));
+        text.push_str("\nPresets of --pipeline:\n");
+        presets().for_each(|row| entry(&mut text, row, style));
         printer.result(&text)?;
     }
     Ok(ExitStatus::Success)
 }
 
-/// The entries of a list, separated by commas outside of brackets: `a,b=A:{1,0:T(8,128)}` has the entries `a` and
-/// `b=A:{1,0:T(8,128)}`.
-fn entries(list: &str) -> Vec<&str> {
-    let mut depth = 0usize;
-    let is_comma = |c: char| {
-        match c {
-            '{' | '(' => depth += 1,
-            '}' | ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    };
-    list.split(is_comma).collect()
-}
-
-/// The pass that an entry names, and its request: the text after `=`.
-fn find(entry: &str) -> Result<(&'static Pass, Option<&str>), Failure> {
-    let source = Source { name: "<arguments>".into(), text: String::new() };
-    let (name, request) = entry.split_once('=').map_or((entry, None), |(name, text)| (name, Some(text)));
-    let pass = pass_by_name(name).map_err(|fault| Failure::input(&source, vec![fault]))?;
-    Ok((pass, request))
-}
-
-/// Adds a request to a function as an attribute for the pass; fails if the pass takes none.
-fn ask(pass: &Pass, func: &mut PrimFunc, text: &str) -> Result<(), Failure> {
-    let source = Source { name: "<--passes>".into(), text: text.to_owned() };
-    let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);
-    let Some(request) = pass.request else {
-        let message = format!("`{}` takes no `=`", pass.name);
-        return Err(fault(Diagnostic::error("pass-argument", None, message).with_help("name the pass alone")));
-    };
-    request(func, text).map_err(fault)
+/// A name with its summary.
+fn entry(text: &mut String, (name, summary): (&str, &str), style: Style) {
+    if style.width >= NARROW {
+        hanging(text, &format!("{name:<26} "), summary, 27, style);
+    } else {
+        hanging(text, "", name, 0, style);
+        hanging(text, "    ", summary, 4, style);
+    }
 }

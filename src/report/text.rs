@@ -120,6 +120,15 @@ fn texture_limits(out: &mut String, function: &FunctionOutcome, style: Style) {
     }
 }
 
+/// The table of the steps of one function, with what their proofs take for granted; ends with a newline.
+pub fn steps(title: &str, steps: &[StepOutcome], texts: Texts<'_>, style: Style) -> String {
+    let mut out = String::new();
+    line(&mut out, &style.paint("1", title), style);
+    passes(&mut out, steps, texts, style);
+    premises(&mut out, steps, style);
+    out
+}
+
 /// Writes the table of steps, each with the obligations that are not proved below it.
 pub(super) fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Style) {
     let last = if style.width >= NARROW { "obligations" } else { "" };

@@ -22,13 +22,14 @@ use tilewright_verify::{Config as Budget, Judge, Obligation, Report, Verdict};
 
 use self::runs::{RunComparison, TrapInfo, compare_runs, run_alone};
 use crate::case::Case;
+use crate::chain::{is_optional, passes_for};
 use crate::conditions::with_condition;
 use crate::config::Config;
 use crate::inputs::control_reads_memory;
 use crate::mutate::{false_evidence, mutated_program, naively_vectorized, with_racing_loop};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::{BuiltProgram, ProgramCase};
-use tilewright_compiler::passes::{pass_by_name, pipeline_of};
+use tilewright_compiler::passes::pass_by_name;
 
 /// Limit on the number of elements of a tensor.
 const ELEMENTS: i64 = 256;
@@ -234,7 +235,10 @@ impl JudgePrograms {
         // A pass may make another one applicable, so this count may be too low; changes beyond it
         // are not made.
         let wanted = |name: &&&str| pass_by_name(name).is_ok_and(|pass| (pass.wanted)(&func));
-        let Ok(names) = pipeline_of(&func) else { return Outcome::Invalid("a step is no primitive".into()) };
+        let names = match passes_for(&func, Some(seed)) {
+            Ok(names) => names,
+            Err(outcome) => return outcome,
+        };
         let n_passes = u64::try_from(names.iter().filter(wanted).count()).unwrap_or(1).max(1);
         for name in names {
             let Ok(pass) = pass_by_name(name) else { continue };
@@ -243,6 +247,7 @@ impl JudgePrograms {
             }
             let (after, evidence) = match (pass.run)(&func) {
                 Ok(done) => (done.func, done.evidence),
+                Err(_) if is_optional(name) => continue,
                 Err(found) => {
                     let code = found.first().map_or("", |first| first.code);
                     return Outcome::Undecided(format!("{name} refuses: {code}"));

@@ -118,3 +118,21 @@ fn shapes_mention(stmt: &Stmt, block: &Block) -> bool {
     });
     found
 }
+
+/// Refuses a function with blocks for a pass that takes none.
+///
+/// # Errors
+/// `blocks`: there is one.
+pub(super) fn refuse(func: &PrimFunc, pass: &str) -> Result<(), Vec<Diagnostic>> {
+    let mut span = None;
+    func.body.walk(&mut |stmt| {
+        if Block::of(stmt).is_some() {
+            span = span.or(stmt.span);
+        }
+    });
+    if !is_wanted(func) {
+        return Ok(());
+    }
+    let message = format!("`{pass}` takes no blocks, and `{}` has some", func.name);
+    Err(vec![Diagnostic::error("blocks", span, message).with_help("run `lower_blocks` first")])
+}

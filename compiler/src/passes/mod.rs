@@ -2,14 +2,20 @@
 
 pub(crate) mod apply_buffer_transforms;
 mod compact_buffer_allocation;
+mod convert_ssa;
 mod flatten_buffer;
 mod inject_double_buffer;
 mod inject_virtual_thread;
 mod lanes;
+mod loop_partition;
 mod lower_blocks;
 mod lower_texture;
+mod narrow_index_types;
+mod provenance;
 pub(crate) mod remap;
+mod remove_no_op;
 pub(crate) mod schedule;
+mod sequence;
 mod simplify;
 mod storage;
 mod storage_rewrite;
@@ -21,6 +27,7 @@ mod texture_tests;
 pub(crate) mod tile_layout;
 #[cfg(test)]
 mod tile_tests;
+mod unroll_loop;
 mod vector_type_rewrite;
 mod vectorize;
 mod virtual_thread;
@@ -29,15 +36,21 @@ use tilewright_ir::{AttrValue, Diagnostic, Evidence, PrimFunc};
 
 pub use apply_buffer_transforms::apply_buffer_transforms;
 pub use compact_buffer_allocation::compact_buffer_allocation;
+pub use convert_ssa::convert_ssa;
 pub use flatten_buffer::flatten_buffer;
 pub use inject_double_buffer::inject_double_buffer;
 pub use inject_virtual_thread::inject_virtual_thread;
+pub use loop_partition::loop_partition;
 pub use lower_blocks::lower_blocks;
 pub use lower_texture::lower_texture;
+pub use narrow_index_types::narrow_index_types;
+pub use remove_no_op::remove_no_op;
 pub use schedule::{compute_at, compute_inline, double_buffer, split, unroll};
+pub use sequence::{PRESETS, PassCall, Pipeline, Preset, TVM_NAMES, preset_by_name, read_passes};
 pub use simplify::simplify;
 pub use storage_rewrite::storage_rewrite;
 pub use tile_layout::tile_layout;
+pub use unroll_loop::unroll_loop;
 pub use vector_type_rewrite::vector_type_rewrite;
 pub use vectorize::vectorize;
 
@@ -196,6 +209,41 @@ pub static PASSES: &[Pass] = &[
         wanted: |func| is_asked(func, "vector_type_rewrite"),
         request: None,
     },
+    Pass {
+        name: "convert_ssa",
+        summary: "give every variable and every buffer a name of its own",
+        run: convert_ssa,
+        wanted: always,
+        request: None,
+    },
+    Pass {
+        name: "loop_partition",
+        summary: "split loops at the ends of conditions, so that the main part runs without them",
+        run: loop_partition,
+        wanted: always,
+        request: None,
+    },
+    Pass {
+        name: "unroll_loop",
+        summary: "write out loops marked unrolled; unroll_loop=16 also serial loops of at most 16 stores",
+        run: unroll_loop,
+        wanted: unroll_loop::is_wanted,
+        request: Some(unroll_loop::request),
+    },
+    Pass {
+        name: "narrow_index_types",
+        summary: "compute indices of 64 bits in 32 where nothing overflows",
+        run: narrow_index_types,
+        wanted: narrow_index_types::is_wanted,
+        request: None,
+    },
+    Pass {
+        name: "remove_no_op",
+        summary: "remove loops, branches, names and allocations without effect",
+        run: remove_no_op,
+        wanted: always,
+        request: None,
+    },
 ];
 
 /// The passes that `check` and `compile` run after blocks were lowered and the steps of a schedule applied, in order. Buffers are flattened before loops are vectorized: the
@@ -222,12 +270,17 @@ pub const PASSES_ATTRIBUTE: &str = "passes";
 /// # Errors
 /// `schedule`: a step is no primitive. `unknown-pass`: the attribute `passes` has what is no pass of [`ON_REQUEST`].
 pub fn pipeline_of(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
+    with_asked(func, DEFAULT_PIPELINE)
+}
+
+/// The names of the passes for a function, with those of a preset at the end.
+fn with_asked(func: &PrimFunc, preset: &'static [&'static str]) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
     let blocks = lower_blocks::is_wanted(func).then_some("lower_blocks");
     let steps = schedule::names(func)?;
     let is_late = |name: &&str| *name == "vector_type_rewrite";
     let (late, early): (Vec<&'static str>, Vec<&'static str>) = asked(func)?.into_iter().partition(is_late);
     let mut names: Vec<&'static str> = blocks.into_iter().chain(steps).chain(early).collect();
-    for name in DEFAULT_PIPELINE {
+    for name in preset {
         names.push(name);
         if *name == "vectorize" {
             names.extend(&late);
@@ -261,11 +314,12 @@ fn is_asked(func: &PrimFunc, name: &str) -> bool {
     asked(func).is_ok_and(|found| found.contains(&name))
 }
 
-/// Returns the pass of that name.
+/// Returns the pass of that name, which may be the one that TVM has for it ([`TVM_NAMES`]).
 ///
 /// # Errors
 /// `unknown-pass`; the help names the nearest pass.
 pub fn pass_by_name(name: &str) -> Result<&'static Pass, Diagnostic> {
+    let name = TVM_NAMES.iter().find(|(tvm, _)| *tvm == name).map_or(name, |(_, ours)| *ours);
     if let Some(pass) = PASSES.iter().find(|pass| pass.name == name) {
         return Ok(pass);
     }

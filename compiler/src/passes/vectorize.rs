@@ -1,4 +1,4 @@
-//! Turns loops that are marked `vectorized` into vector statements.
+//! Turns loops that are marked `vectorized` into vector statements (TVM's `VectorizeLoop`).
 //!
 //! ```text
 //! for c in T.vectorized(4):
@@ -10,7 +10,14 @@
 //! A loop of 2, 3, 4, 8 or 16 iterations becomes one vector store if its body is one store, possibly under conditions that
 //! do not depend on the lane. Every other loop becomes a scalar loop, with a note that says why: one with several statements,
 //! with a condition on the lane, with lanes that are not evenly spaced in the last index, or with an iteration that reads what
-//! another one writes. Loops over the channels of a texture are left to `lower_texture`. Cost: one walk.
+//! another one writes.
+//!
+//! A choice that depends on the lane is a mask: `B[i, c] = T.if_then_else(c < 5, A[i, c], 0)` becomes one vector store, and each lane
+//! evaluates its operand alone. There is no masked store for a condition: to write back what the other lanes hold is another program, since it
+//! reads elements that may be undefined or outside of the buffer, and races with whoever writes them. The pass `loop_partition` takes such a
+//! condition out of the main part of a loop.
+//!
+//! Loops over the channels of a texture are left to `lower_texture`. Cost: one walk.
 
 use std::convert::Infallible;
 use std::sync::Arc;

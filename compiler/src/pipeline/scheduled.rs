@@ -43,7 +43,8 @@ impl Lowering {
     /// Proves a step of a schedule on blocks, and what the blocks say of themselves after it.
     pub(super) fn apply(&mut self, step: &Step, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
         well_formed(step.name, &step.func)?;
-        let after = (step.func.clone(), step.evidence.clone());
+        let before = self.last().clone();
+        let after = (&before, step.func.clone(), step.evidence.clone());
         self.change(step.name, Instant::now(), after, (judge, allow_unknown), Some(step));
         Ok(())
     }

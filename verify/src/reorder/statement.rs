@@ -182,6 +182,8 @@ impl Walk {
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.stmt(body),
             StmtKind::Assert { cond, .. } => self.assertion(cond),
             StmtKind::Barrier => Err("threads wait for each other at a barrier".into()),
+            // A constant or a variable has a value and no effect.
+            StmtKind::Evaluate(Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_)) => Ok(()),
             StmtKind::Evaluate(expr) => Err(format!("`{expr}` is evaluated and discarded")),
         }
     }

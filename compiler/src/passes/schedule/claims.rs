@@ -83,3 +83,14 @@ pub(crate) fn without(store: &Statement, var: &Var) -> Vec<Var> {
     loops.retain(|other| other != var);
     loops
 }
+
+/// The claim that each store after is one of the stores before, in the same loops: those at these positions.
+pub(in crate::passes) fn selected(kept: &[usize], old: &[Statement], new: &[Statement]) -> Option<Vec<StoreOrigin>> {
+    let origin = |(before, after): (&usize, &Statement)| {
+        let (old, new) = (old.get(*before)?.loops(), after.loops());
+        (old.len() == new.len()).then_some(())?;
+        let back = old.iter().map(Expr::from).collect();
+        Some(StoreOrigin { when: None, before: *before, forward: new.iter().map(Expr::from).collect(), back })
+    };
+    (kept.len() == new.len()).then(|| kept.iter().zip(new).map(origin).collect()).flatten()
+}

@@ -28,7 +28,7 @@ pub(crate) mod loops;
 mod producer;
 pub(crate) mod region;
 mod split;
-mod unroll;
+pub(super) mod unroll;
 
 use tilewright_ir::{Comparison, Diagnostic, Evidence, Expr, Label, PrimFunc, ScheduleStep, Stmt, StoreOrigin};
 use tilewright_verify::reorder::Statement;

@@ -65,7 +65,7 @@ pub fn unroll(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
 }
 
 /// A loop that is written out.
-struct Unrolled {
+pub(in crate::passes) struct Unrolled {
     var: Var,
     /// The value of the variable in each copy, the copy, and which of the stores of the body it has.
     copies: Vec<(Expr, Stmt, Vec<usize>)>,
@@ -74,7 +74,11 @@ struct Unrolled {
 }
 
 impl Unrolled {
-    fn of(run: &For, ranges: &Ranges) -> Result<Self, Diagnostic> {
+    /// The copies of the body of a loop, simplified.
+    ///
+    /// # Errors
+    /// `schedule`: the number of iterations is no constant, or too large.
+    pub(in crate::passes) fn of(run: &For, ranges: &Ranges) -> Result<Self, Diagnostic> {
         let var = &run.var;
         let help = "split it by a constant factor first, and unroll the inner loop";
         let Some(n_copies) = simplify(&run.extent, ranges).as_const_int() else {
@@ -104,12 +108,17 @@ impl Unrolled {
     }
 
     /// The copies, one after the other.
-    fn stmt(&self) -> Stmt {
+    pub(in crate::passes) fn stmt(&self) -> Stmt {
         Stmt::seq(self.copies.iter().map(|(_, copy, _)| copy.clone()).collect())
     }
 
+    /// The number of stores of all copies.
+    pub(in crate::passes) fn n_stores_after(&self) -> usize {
+        self.copies.iter().map(|(_, _, kept)| kept.len()).sum()
+    }
+
     /// The iterations before of each store after.
-    fn origins(&self, old: &[Statement], new: &[Statement]) -> Option<Vec<StoreOrigin>> {
+    pub(in crate::passes) fn origins(&self, old: &[Statement], new: &[Statement]) -> Option<Vec<StoreOrigin>> {
         let first = old.iter().position(|store| store.loops().contains(&self.var)).unwrap_or(old.len());
         let nothing = Expr::int(0);
         // In the order after: stores in front of the loop, those of each copy, and those behind it.
@@ -129,7 +138,7 @@ impl Unrolled {
 }
 
 /// A statement in which each store writes its number.
-fn numbered(stmt: &Stmt) -> Stmt {
+pub(in crate::passes) fn numbered(stmt: &Stmt) -> Stmt {
     let Ok(stmt) = Number(0).stmt(stmt);
     stmt
 }
@@ -148,7 +157,7 @@ impl Rewrite for Number {
 }
 
 /// The numbers that a numbered statement writes.
-fn numbers(stmt: &Stmt) -> Vec<usize> {
+pub(in crate::passes) fn numbers(stmt: &Stmt) -> Vec<usize> {
     let mut found = Vec::new();
     stmt.walk(&mut |part| {
         if let StmtKind::Store { value, .. } = &part.kind {
