@@ -40,7 +40,7 @@ pub use index_map::{Symbols, output_spans, read_condition, read_index_map, read_
 pub use source::{MAX_SCOPES, is_name, nearest, nearest_function};
 pub use tile_layout::{print_xla_layout, read_xla_layout};
 pub use tvmscript::{
-    Dialect, Scripted, UnknownDialect, is_scheduled, is_tvmscript, print_expr, print_func, print_module, print_module_in,
-    read_module, read_scripted,
+    Dialect, Scripted, UnknownDialect, is_scheduled, is_tvmscript, print_expr, print_func, print_module,
+    print_module_in, read_module, read_scripted,
 };
 pub use xla::{print_xla_shape, read_xla_shape, read_xla_tiles};

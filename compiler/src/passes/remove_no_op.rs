@@ -160,7 +160,9 @@ impl Rewrite for Remove {
                 let stmt = self.stmt_children(stmt)?;
                 if stmt.children().all(is_empty) { nothing() } else { stmt }
             }
-            StmtKind::Evaluate(_) | StmtKind::Store { .. } | StmtKind::Barrier | StmtKind::Assert { .. } => stmt.clone(),
+            StmtKind::Evaluate(_) | StmtKind::Store { .. } | StmtKind::Barrier | StmtKind::Assert { .. } => {
+                stmt.clone()
+            }
         })
     }
 }

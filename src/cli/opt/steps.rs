@@ -39,7 +39,8 @@ pub(super) struct Applied {
 /// A pass refuses the program, or takes no such request.
 pub(super) fn applied(program: &Program, pipeline: &Pipeline, source: &Source) -> Result<Applied, Failure> {
     let fault = |diagnostics| Failure::input(source, diagnostics);
-    let (mut func, mut programs, mut steps, mut notes) = (program.scheduled_func().clone(), Vec::new(), Vec::new(), Vec::new());
+    let (mut func, mut programs, mut steps, mut notes) =
+        (program.scheduled_func().clone(), Vec::new(), Vec::new(), Vec::new());
     for call in pipeline.calls(&func).map_err(fault)? {
         let asked = call.ask(&func);
         func = asked.map_err(|fault| asked_failure(call.request.clone().unwrap_or_default(), fault))?;
