@@ -141,7 +141,7 @@ fn pairs(pair: &Pair) -> Vec<Pair> {
             found.extend(values(value).into_iter().map(|value| Pair::Let { value, body: body.clone() }));
         }
         Pair::Effect(value) => found.extend(values(value).into_iter().map(Pair::Effect)),
-        Pair::Unknown => {}
+        Pair::Barrier | Pair::Unknown => {}
     }
     found
 }
