@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::buffer::{Buffer, Scope};
+use crate::buffer::Buffer;
 use crate::diag::{Diagnostic, Span};
 use crate::dtype::{DataType, ScalarType};
 use crate::expr::Expr;
@@ -166,9 +166,6 @@ impl Checker {
             }
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
             StmtKind::Allocate { buffer, .. } => {
-                if buffer.scope == Scope::Shared && self.group().is_some() {
-                    self.group_part("this shared memory");
-                }
                 if !self.ever_allocated.insert(buffer.data.clone()) || self.allocated.contains(&buffer.data) {
                     self.report("allocated-twice", format!("the memory of `{buffer}` is allocated already"));
                 }
@@ -202,25 +199,15 @@ impl Checker {
 
     /// Checks that a barrier is a statement of a thread, and that the loops between the two have an order.
     fn barrier(&mut self) {
-        if self.group().is_none() {
+        let Some(group) = self.loops.iter().position(|kind| is_thread_loop(*kind)) else {
             let message = "no loop that is bound to threadIdx is around this barrier".to_owned();
             let help =
                 "a barrier is for the threads of a group; put it into `T.thread_binding(n, thread=\"threadIdx.x\")`";
             self.errors.push(Diagnostic::error("barrier-place", self.span, message).with_help(help));
-        }
-        self.group_part("this barrier");
-    }
-
-    /// The place of the outermost loop over threads among the loops around.
-    fn group(&self) -> Option<usize> {
-        self.loops.iter().position(|kind| is_thread_loop(*kind))
-    }
-
-    /// Checks that the loops over threads and a part of their group have no concurrent loop between them.
-    fn group_part(&mut self, part: &str) {
-        let from = self.group().unwrap_or(self.loops.len());
-        if self.loops[from..].iter().any(|kind| kind.is_concurrent() && !is_thread_loop(*kind)) {
-            let message = format!("a loop between the threads and {part} is parallel, vectorized or bound to blockIdx");
+            return;
+        };
+        if self.loops[group..].iter().any(|kind| kind.is_concurrent() && !is_thread_loop(*kind)) {
+            let message = "a loop between the threads and this barrier is parallel, vectorized or bound to blockIdx";
             let help = "only serial loops and loops bound to threadIdx may be there";
             self.errors.push(Diagnostic::error("barrier-place", self.span, message).with_help(help));
         }

@@ -188,7 +188,8 @@ fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
     let mut private = private_memory(nest);
     // The threads of groups meet from barrier to barrier, all other iterations at any time.
     for (_, group) in &groups {
-        thread_loops(group).iter().for_each(|var| drop(private.remove(var)));
+        let threads = thread_loops(group);
+        private.retain(|var, _| !threads.contains(var));
     }
     let written: Vec<Buffer> =
         all.iter().filter(|touch| touch.writes).map(|touch| touch.access.buffer.clone()).collect();

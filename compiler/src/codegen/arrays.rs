@@ -27,11 +27,7 @@ impl Writer {
             return Err(self.error(Refusal::Texture, message).with_help("allocate it around the loops"));
         }
         let is_shared = buffer.scope == Scope::Shared;
-        if is_shared {
-            self.check_group(buffer)?
-        } else {
-            self.check_own(buffer)?
-        }
+        (if is_shared { self.check_group(buffer) } else { self.check_own(buffer) })?;
         let extents: Option<Vec<i128>> = buffer.shape.iter().map(constant).collect();
         let Some(extents) = extents else {
             let message = format!("`{buffer}` is allocated inside a kernel with a size that is no constant");

@@ -179,7 +179,7 @@ impl<'a> Interpreter<'a> {
             pairs.for_each(|(thread, number)| thread.memory.push((buffer.data.clone(), *number)));
             self.together(body, group)?;
             group.threads.iter_mut().for_each(|thread| drop(thread.memory.pop()));
-            numbers.iter().for_each(|number| drop(self.resting.remove(number)));
+            self.resting.retain(|number, _| !numbers.contains(number));
         }
         self.live = live;
         Ok(())
