@@ -30,8 +30,8 @@ pub(super) struct BlockRecord {
     pub(super) funcs: Vec<BlockSchedule>,
     /// The function that the primitives work on.
     current: usize,
-    /// Frame of the call that made it.
-    pub(super) name: Rc<str>,
+    /// The name of the definition.
+    name: Rc<str>,
 }
 
 /// Something in the function of a schedule.
