@@ -226,13 +226,11 @@ pub(super) fn only_written(found: &Found<'_>) -> Result<Buffer, Diagnostic> {
             written.push(buffer.clone());
         }
     });
-    match &written[..] {
-        [only] => Ok(only.clone()),
-        _ => {
-            let message = format!("block `{}` writes {} buffers", found.block.name, written.len());
-            Err(fault(message, "name a block that writes one buffer"))
-        }
-    }
+    let [only] = &written[..] else {
+        let message = format!("block `{}` writes {} buffers", found.block.name, written.len());
+        return Err(fault(message, "name a block that writes one buffer"));
+    };
+    Ok(only.clone())
 }
 
 /// A statement that accesses another buffer, at another index, in the place of one.

@@ -222,7 +222,7 @@ impl<'a> Interp<'a> {
         let block = self.block_of(schedule, &block)?;
         let buffer = self.block_buffer_of(schedule, block, &buffer)?;
         let map = self.layout_map(&function, &buffer.shape)?;
-        let pad_value = pad_value.map(|(value, place)| self.pad_value(&value, place)).transpose()?;
+        let pad_value = pad_value.map(|(value, place)| pad_value_of(&value, place)).transpose()?;
         self.working_on(schedule, span).transform_layout(&buffer, &map, pad_value).at(span)?;
         Ok(Value::None)
     }
@@ -251,17 +251,17 @@ impl<'a> Interp<'a> {
                 .with_help("a separator stands between two axes, and every other item is an integer")
         })
     }
+}
 
-    /// A pad value: a number, or a function that returns one.
-    fn pad_value(&mut self, value: &Value<'a>, span: Span) -> Eval<Scalar> {
-        match value {
-            Value::Bool(value) => Ok(Scalar::Int((*value).into())),
-            Value::Int(value) => Ok(Scalar::Int((*value).into())),
-            Value::Float(value) => Ok(Scalar::Float(*value)),
-            Value::Expr(ir::Expr::Int { value, .. }) => Ok(Scalar::Int(*value)),
-            Value::Expr(ir::Expr::Float { value, .. }) => Ok(Scalar::Float(*value)),
-            _ => Err(wrong_kind(span, "a number", value)
-                .with_help("a padding that differs from element to element is not supported")),
-        }
+/// A pad value, a number.
+fn pad_value_of(value: &Value<'_>, span: Span) -> Eval<Scalar> {
+    match value {
+        Value::Bool(value) => Ok(Scalar::Int((*value).into())),
+        Value::Int(value) => Ok(Scalar::Int((*value).into())),
+        Value::Float(value) => Ok(Scalar::Float(*value)),
+        Value::Expr(ir::Expr::Int { value, .. }) => Ok(Scalar::Int(*value)),
+        Value::Expr(ir::Expr::Float { value, .. }) => Ok(Scalar::Float(*value)),
+        _ => Err(wrong_kind(span, "a number", value)
+            .with_help("a padding that differs from element to element is not supported")),
     }
 }
