@@ -141,5 +141,4 @@ files! {
     layouts_are_proved_or_refuted: "layouts", 1;
     reductions_are_decomposed: "reductions", 1;
     domains_are_transformed: "domains", 1;
-    reductions_have_two_stages: "rfactor", 1;
 }

@@ -538,7 +538,9 @@ impl Lowering {
             reports.extend(judge.check_blocks(&func, &crate::blocks::inverses(&func)));
             // What is wrong with a step is shown where it is asked for.
             let place = step.span.map(|span| Place { side: Side::After, span });
-            reports.iter_mut().for_each(|report| report.place = place.or(report.place));
+            for report in &mut reports {
+                report.place = place.or(report.place);
+            }
         }
         let mut premises = Premise::of_call(&func);
         premises.extend(Premise::of_pass(&evidence));

@@ -21,7 +21,7 @@ use tilewright_ir::{
 };
 
 use super::regions::{accesses, int_like};
-use super::tree::{Found, block_named, has_block, realized, replaced, with_block, with_neighbours};
+use super::tree::{Found, block_named, realized, replaced, with_block, with_neighbours};
 use super::{BlockRef, BlockSchedule, fault};
 use crate::passes::schedule::buffers::{loads_from, stores_to};
 use crate::passes::schedule::claims::Claim;
@@ -145,10 +145,7 @@ fn outermost<'f>(found: &Found<'f>) -> Option<&'f Stmt> {
 /// A statement in which a block uses other buffers.
 fn swapped(stmt: &Stmt, name: &str, pairs: &[(Buffer, Buffer)]) -> Stmt {
     let nothing = tilewright_ir::visit::Substitution::default();
-    with_block(stmt, name, &mut |_, stmt, _| {
-        debug_assert!(has_block(stmt, name), "the block is the statement");
-        replaced(stmt, &nothing, pairs)
-    })
+    with_block(stmt, name, &mut |_, stmt, _| replaced(stmt, &nothing, pairs))
 }
 
 /// The claim that values go through other memory; the search knows how.
@@ -229,13 +226,11 @@ pub(super) fn only_written(found: &Found<'_>) -> Result<Buffer, Diagnostic> {
             written.push(buffer.clone());
         }
     });
-    match &written[..] {
-        [only] => Ok(only.clone()),
-        _ => {
-            let message = format!("block `{}` writes {} buffers", found.block.name, written.len());
-            Err(fault(message, "name a block that writes one buffer"))
-        }
-    }
+    let [only] = &written[..] else {
+        let message = format!("block `{}` writes {} buffers", found.block.name, written.len());
+        return Err(fault(message, "name a block that writes one buffer"));
+    };
+    Ok(only.clone())
 }
 
 /// A statement that accesses another buffer, at another index, in the place of one.

@@ -32,11 +32,12 @@ use crate::passes::schedule::loops::{Found as Around, with_loop};
 use crate::passes::schedule::region::{Span, region};
 
 impl BlockSchedule {
-    /// Computes a block in each iteration of a loop around all that reads its result: as much as the iteration reads.
+    /// Computes a block in each iteration of a loop around all that reads its result: as much as the iteration reads. An axis
+    /// with one value there has a loop only if `unit_loops` is set.
     ///
     /// # Errors
     /// `schedule`: the block or the loop is gone, a reader is outside of the loop, or what is read has no known extent.
-    pub fn compute_at(&mut self, block: BlockRef, run: &LoopRef) -> Result<(), Diagnostic> {
+    pub fn compute_at(&mut self, block: BlockRef, run: &LoopRef, unit_loops: bool) -> Result<(), Diagnostic> {
         let found = self.block(block)?;
         let buffer = only_written(&found)?;
         let name = found.block.name.clone();
@@ -49,7 +50,7 @@ impl BlockSchedule {
         }
         let spans = region(&rest, &around(&target), &buffer)?;
         let known = inside(&target.ranges(&rest), target.run);
-        let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known }.stmt()?;
+        let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known, unit_loops }.stmt()?;
         let body = in_front_of_readers(&target.run.body, nest, &buffer);
         let body = with_body(&rest, target.run, body);
         let body = own_memory(&body, &target, &buffer);
@@ -59,11 +60,12 @@ impl BlockSchedule {
     }
 
     /// Computes a block behind everything in each iteration of a loop that writes what it reads: for as much as the iteration writes.
+    /// An axis with one value there has a loop only if `unit_loops` is set.
     ///
     /// # Errors
     /// `schedule`: the block or the loop is gone, nothing in the loop writes what the block reads, or what is written has no known
     /// extent.
-    pub fn reverse_compute_at(&mut self, block: BlockRef, run: &LoopRef) -> Result<(), Diagnostic> {
+    pub fn reverse_compute_at(&mut self, block: BlockRef, run: &LoopRef, unit_loops: bool) -> Result<(), Diagnostic> {
         let found = self.block(block)?;
         let name = found.block.name.clone();
         let rest = PrimFunc { body: without_block(&self.func().body, &name), ..self.func().clone() };
@@ -79,7 +81,7 @@ impl BlockSchedule {
         let axes = indexed_axes(&found, &indices, buffer)?;
         let spans = region(&as_reads(&rest, buffer), &around(&loop_over(&as_reads(&rest, buffer), &run.0)?), buffer)?;
         let known = inside(&target.ranges(&rest), target.run);
-        let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known }.stmt()?;
+        let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known, unit_loops }.stmt()?;
         let body = Stmt::seq(vec![target.run.body.clone(), nest]);
         let body = with_body(&rest, target.run, body);
         let body = own_memory(&body, &target, buffer);
@@ -237,6 +239,8 @@ struct Nest<'a> {
     spans: &'a [Span],
     /// What is known of variables where the loops will stand.
     known: Ranges,
+    /// Whether an axis with one value has a loop, too.
+    unit_loops: bool,
 }
 
 impl Nest<'_> {
@@ -247,7 +251,7 @@ impl Nest<'_> {
         let mut known = self.known.clone();
         for (axis, of_buffer) in self.found.block.axes.iter().zip(self.axes) {
             let (low, extent) = self.part(axis, *of_buffer);
-            let value = if extent.as_const_int() == Some(1) {
+            let value = if extent.as_const_int() == Some(1) && !self.unit_loops {
                 low.clone()
             } else {
                 let var = Var::new(format!("ax{}", loops.len()), axis.var.dtype());

@@ -215,13 +215,11 @@ fn only_index(found: &Found<'_>, buffer: &Buffer) -> Result<Vec<Expr>, Diagnosti
         }
     });
     all.dedup();
-    match &all[..] {
-        [only] => Ok(only.clone()),
-        _ => {
-            let message = format!("block `{}` accesses `{buffer}` at {} indices", found.block.name, all.len());
-            Err(fault(message, "reindex a buffer that is accessed at one"))
-        }
-    }
+    let [only] = &all[..] else {
+        let message = format!("block `{}` accesses `{buffer}` at {} indices", found.block.name, all.len());
+        return Err(fault(message, "reindex a buffer that is accessed at one"));
+    };
+    Ok(only.clone())
 }
 
 /// A buffer with the axes of a block.

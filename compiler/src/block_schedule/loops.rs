@@ -181,7 +181,7 @@ impl BlockSchedule {
     ///
     /// # Errors
     /// `schedule`: the block is gone.
-    pub fn annotate_block(&mut self, block: BlockRef, key: &str, value: AttrValue) -> Result<(), Diagnostic> {
+    pub fn annotate_block(&mut self, block: BlockRef, key: &str, value: &AttrValue) -> Result<(), Diagnostic> {
         self.change_block("annotate", block, |block| set(&mut block.annotations, key, value.clone()))
     }
 

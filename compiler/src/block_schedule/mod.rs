@@ -38,7 +38,13 @@
 //! | module | primitives |
 //! |---|---|
 //! | `loops` | `split`, `fuse`, `reorder`, `bind`, `parallel`, `vectorize`, `unroll`, `annotate`, `unannotate` |
-//! | `tree` | finds blocks and loops, and replaces them |
+//! | `cache` | `cache_read`, `cache_write` |
+//! | `compute` | `compute_at`, `reverse_compute_at` |
+//! | `inline` | `compute_inline`, `reverse_compute_inline` |
+//! | `layout` | `transform_layout`, `set_axis_separator`, `set_scope` |
+//! | `domain` | `transform_block_layout`, `reindex` |
+//! | `reduction` | `decompose_reduction` |
+//! | `tree`, `regions` | finds blocks and loops and replaces them; what a block reads and writes |
 
 mod cache;
 mod compute;
@@ -48,7 +54,6 @@ mod layout;
 mod loops;
 mod reduction;
 mod regions;
-mod rfactor;
 mod tree;
 
 pub use layout::BufferOf;

@@ -3,7 +3,7 @@
 
 use tilewright_device::DeviceHost;
 use tilewright_interp::{Arguments, Config};
-use tilewright_ir::{Bindings, Comparison, Evidence};
+use tilewright_ir::Bindings;
 
 use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
 use crate::codegen::OPENCL;
@@ -95,15 +95,10 @@ fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>>
             name: &stage.name,
             program: StageProgram::Func(&stage.func),
             evidence: stage.evidence.as_ref(),
-            reassociates: reassociates(position == 0) || stage.evidence.as_ref().is_some_and(takes_any_order),
+            reassociates: reassociates(position == 0),
         });
     }
     stages
-}
-
-/// Whether a step combines values in another order, as a premise.
-fn takes_any_order(evidence: &Evidence) -> bool {
-    matches!(&evidence.comparison, Comparison::Definitions(claim) if claim.matching.reassociate)
 }
 
 /// Returns the given values that are for extents of this function; others belong to other functions of the file.

@@ -14,7 +14,9 @@ pub(super) fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<D
     let scripted = tilewright_script::read_scripted(text)?;
     let tree = tilewright_script::te::read(text)?;
     let te::Scheduled { schedules, warnings } = te::evaluate_scheduled(&tree, &scripted)?;
-    let is_scheduled = |func: &PrimFunc| schedules.iter().any(|one| one.first().name == func.name);
+    // Two definitions may have functions of one name; parameters are objects of their own.
+    let is_same = |one: &PrimFunc, other: &PrimFunc| one.name == other.name && one.params == other.params;
+    let is_scheduled = |func: &PrimFunc| schedules.iter().any(|one| is_same(one.first(), func));
     let plain = scripted.iter().flat_map(|one| &one.funcs).filter(|func| !is_scheduled(func));
     let plain = plain.map(|func| (func.clone(), Vec::new()));
     let all = plain.chain(schedules.iter().map(|one| (one.first().clone(), one.steps().to_vec())));

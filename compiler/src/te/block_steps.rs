@@ -10,7 +10,7 @@ use super::value::{Eval, Placed, Value, to_index, to_int, to_items, wrong_kind};
 use crate::block_schedule::{BlockRef, BufferOf};
 
 /// The methods that are read here.
-pub(super) const STEPS: [&str; 13] = [
+pub(super) const STEPS: [&str; 12] = [
     "cache_read",
     "cache_write",
     "compute_at",
@@ -23,7 +23,6 @@ pub(super) const STEPS: [&str; 13] = [
     "set_axis_separator",
     "set_scope",
     "decompose_reduction",
-    "rfactor",
 ];
 
 impl<'a> Interp<'a> {
@@ -49,22 +48,6 @@ impl<'a> Interp<'a> {
                 let extents = self.working_on(schedule, span).block_extents(block).at(span)?;
                 let map = self.layout_map(&function, &extents)?;
                 self.working_on(schedule, span).transform_block_layout(block, &map).at(span).map(|()| Value::None)
-            }),
-            "rfactor" => args.need("loop").and_then(|(value, place)| {
-                let axis = args.take("factor_axis")?;
-                args.finish()?;
-                let run = self.block_loop_of(schedule, &(value, place))?;
-                let axis = axis.map_or(Ok(0), |(value, place)| {
-                    usize::try_from(to_int(&value, place)?).map_err(|_| wrong_kind(place, "a number of axes", &value))
-                })?;
-                let one = self.working_on(schedule, span);
-                let [block] = one.get_child_blocks_of_loop(&run).at(place)?[..] else {
-                    let message = format!("`{}` contains several blocks", run.name());
-                    return Err(Diagnostic::error("schedule", Some(place), message)
-                        .with_help("name a loop that contains one reduction"));
-                };
-                let first = one.rfactor(block, &run, axis).at(span)?;
-                Ok(self.block_value(schedule, first))
             }),
             "reindex" => args.need("block").and_then(|block| {
                 let named = args.need("buffer")?;
@@ -155,23 +138,25 @@ impl<'a> Interp<'a> {
     fn block_compute_at(&mut self, schedule: usize, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let (block, run) = (args.need("block")?, args.need("loop")?);
-        for (known, usual) in [("preserve_unit_loops", Value::Bool(false)), ("index", Value::Int(-1))] {
-            if let Some((value, place)) = args.take(known)? {
-                let is_usual = match (&value, &usual) {
-                    (Value::Bool(_), Value::Bool(_)) => true,
-                    (Value::Int(one), Value::Int(other)) => one == other,
-                    _ => false,
-                };
-                if !is_usual {
-                    let message = format!("`{known}` has another value than the usual one, {}", usual.describe());
-                    return Err(Diagnostic::error("argument", Some(place), message).with_help("leave it out"));
-                }
-            }
+        let unit_loops = match args.take("preserve_unit_loops")? {
+            None => false,
+            Some((Value::Bool(value), _)) => value,
+            Some((value, place)) => return Err(wrong_kind(place, "a truth value", &value)),
+        };
+        if let Some((value, place)) = args.take("index")?
+            && to_int(&value, place)? != -1
+        {
+            let message = "`index` is the last place, -1: the block stands beside those that use its buffer";
+            return Err(Diagnostic::error("argument", Some(place), message).with_help("leave it out"));
         }
         args.finish()?;
         let (block, run) = (self.block_of(schedule, &block)?, self.block_loop_of(schedule, &run)?);
         let one = self.working_on(schedule, span);
-        let done = if name == "compute_at" { one.compute_at(block, &run) } else { one.reverse_compute_at(block, &run) };
+        let done = if name == "compute_at" {
+            one.compute_at(block, &run, unit_loops)
+        } else {
+            one.reverse_compute_at(block, &run, unit_loops)
+        };
         done.at(span).map(|()| Value::None)
     }
 
@@ -237,7 +222,7 @@ impl<'a> Interp<'a> {
         let block = self.block_of(schedule, &block)?;
         let buffer = self.block_buffer_of(schedule, block, &buffer)?;
         let map = self.layout_map(&function, &buffer.shape)?;
-        let pad_value = pad_value.map(|(value, place)| self.pad_value(&value, place)).transpose()?;
+        let pad_value = pad_value.map(|(value, place)| pad_value_of(&value, place)).transpose()?;
         self.working_on(schedule, span).transform_layout(&buffer, &map, pad_value).at(span)?;
         Ok(Value::None)
     }
@@ -266,17 +251,17 @@ impl<'a> Interp<'a> {
                 .with_help("a separator stands between two axes, and every other item is an integer")
         })
     }
+}
 
-    /// A pad value: a number, or a function that returns one.
-    fn pad_value(&mut self, value: &Value<'a>, span: Span) -> Eval<Scalar> {
-        match value {
-            Value::Bool(value) => Ok(Scalar::Int((*value).into())),
-            Value::Int(value) => Ok(Scalar::Int((*value).into())),
-            Value::Float(value) => Ok(Scalar::Float(*value)),
-            Value::Expr(ir::Expr::Int { value, .. }) => Ok(Scalar::Int(*value)),
-            Value::Expr(ir::Expr::Float { value, .. }) => Ok(Scalar::Float(*value)),
-            _ => Err(wrong_kind(span, "a number", value)
-                .with_help("a padding that differs from element to element is not supported")),
-        }
+/// A pad value, a number.
+fn pad_value_of(value: &Value<'_>, span: Span) -> Eval<Scalar> {
+    match value {
+        Value::Bool(value) => Ok(Scalar::Int((*value).into())),
+        Value::Int(value) => Ok(Scalar::Int((*value).into())),
+        Value::Float(value) => Ok(Scalar::Float(*value)),
+        Value::Expr(ir::Expr::Int { value, .. }) => Ok(Scalar::Int(*value)),
+        Value::Expr(ir::Expr::Float { value, .. }) => Ok(Scalar::Float(*value)),
+        _ => Err(wrong_kind(span, "a number", value)
+            .with_help("a padding that differs from element to element is not supported")),
     }
 }

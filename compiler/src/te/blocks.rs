@@ -30,8 +30,8 @@ pub(super) struct BlockRecord {
     pub(super) funcs: Vec<BlockSchedule>,
     /// The function that the primitives work on.
     current: usize,
-    /// Frame of the call that made it.
-    pub(super) name: Rc<str>,
+    /// The name of the definition.
+    name: Rc<str>,
 }
 
 /// Something in the function of a schedule.
@@ -153,15 +153,12 @@ impl<'a> Interp<'a> {
             "get_child_blocks" => {
                 let (value, place) = args.need("block_or_loop")?;
                 args.finish()?;
-                let found = match &value {
-                    Value::BlockLoop(_) => {
-                        let run = self.block_loop_of(schedule, &(value, place))?;
-                        self.working_on(schedule, span).get_child_blocks_of_loop(&run).at(span)?
-                    }
-                    _ => {
-                        let block = self.block_of(schedule, &(value, place))?;
-                        self.working_on(schedule, span).get_child_blocks(block).at(span)?
-                    }
+                let found = if matches!(value, Value::BlockLoop(_)) {
+                    let run = self.block_loop_of(schedule, &(value, place))?;
+                    self.working_on(schedule, span).get_child_blocks_of_loop(&run).at(span)?
+                } else {
+                    let block = self.block_of(schedule, &(value, place))?;
+                    self.working_on(schedule, span).get_child_blocks(block).at(span)?
                 };
                 Ok(Value::list(found.into_iter().map(|block| self.block_value(schedule, block)).collect()))
             }
@@ -273,7 +270,7 @@ impl<'a> Interp<'a> {
         let block = self.block_of(schedule, &target)?;
         let one = self.working_on(schedule, span);
         let done = match value {
-            Some(value) => one.annotate_block(block, &key, value),
+            Some(value) => one.annotate_block(block, &key, &value),
             None => one.unannotate_block(block, &key),
         };
         done.at(span).map(|()| Value::None)

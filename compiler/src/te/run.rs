@@ -111,6 +111,13 @@ pub fn evaluate_scheduled(program: &SourceFile, scripted: &[Scripted]) -> Result
                 interp.call_entry(&closure, &mut errors);
             }
         }
+        if errors.is_empty() && interp.block_schedules.is_empty() {
+            let message = "the program makes no schedule when it is run";
+            errors.push(Diagnostic::error("no-schedule", None, message).with_help(
+                "make it beside the functions: `sch = tvm.tir.Schedule(main)`; a function is called if all its parameters \
+                 have defaults",
+            ));
+        }
         if errors.is_empty() {
             let schedules = interp.block_schedules.into_iter().flat_map(|record| record.funcs).collect();
             return Ok(Scheduled { schedules, warnings: interp.warnings });
