@@ -310,10 +310,12 @@ fn what_is_no_block_is_one_error_at_its_place() {
     one("W = T.match_buffer(C[0:4], (4,))\nC[x] = T.float32(W.elem_offset)", "`.elem_offset` has no value here");
     let message = "`T.init` stands outside of a block";
     assert_eq!(errors("        with T.init():\n            C[x] = T.float32(0)"), [message]);
-    let message = "the name of a block is a string";
-    assert_eq!(
-        errors("        with T.block([6], \"C\") as i:\n            C[i] = T.float32(0)"),
-        ["a block binds no names here"]
-    );
-    assert_eq!(errors("        with T.block([6]):\n            C[x] = T.float32(0)"), [message]);
+    for (head, message) in [
+        ("T.block([6], \"C\") as i", "`i` has 0 statements `T.bind`"),
+        ("T.block([6])", "the head has 1 axes and 0 names"),
+        ("T.block(\"C\") as i", "a block binds no names here"),
+        ("T.block(6)", "the name of a block is a string"),
+    ] {
+        assert_eq!(errors(&format!("        with {head}:\n            C[x] = T.float32(0)")), [message], "{head}");
+    }
 }
