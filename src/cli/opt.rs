@@ -30,6 +30,7 @@ const NARROW: usize = 60;
                         program is lowered first; without -p that is all. Nothing is proved here unless --prove-each is \
                         given: see check and validate. The names that TVM has for passes are taken as well."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Args {
     #[command(flatten)]
     passes: PassOptions,

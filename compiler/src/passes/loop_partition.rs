@@ -124,7 +124,7 @@ struct Part {
 impl Partition {
     /// The parts of a loop; `None` if no condition in it depends on its variable, or if it would hold nowhere.
     fn of(run: &For, ranges: &Ranges) -> Option<Self> {
-        let found = Ends::of(run, ranges);
+        let found = Conditions::of(run, ranges);
         let (start, stop) = (run.min.clone(), simplify(&(run.min.clone() + run.extent.clone()), ranges));
         let binary = |op: BinaryOp| move |a: Expr, b: Expr| Expr::binary(op, a, b);
         let (larger, smaller) = (binary(BinaryOp::Max), binary(BinaryOp::Min));
@@ -213,8 +213,8 @@ struct End {
     is_exact: bool,
 }
 
-/// The ends of all conditions in the body of a loop.
-struct Ends<'a> {
+/// The conditions in the body of a loop, and their ends.
+struct Conditions<'a> {
     run: &'a For,
     ranges: Ranges,
     /// The loops inside, around the current statement, outermost first.
@@ -222,7 +222,7 @@ struct Ends<'a> {
     ends: Vec<End>,
 }
 
-impl<'a> Ends<'a> {
+impl<'a> Conditions<'a> {
     fn of(run: &'a For, ranges: &Ranges) -> Self {
         let mut found = Self { run, ranges: inside(ranges, run), inner: Vec::new(), ends: Vec::new() };
         found.look(&run.body, &mut Vec::new());

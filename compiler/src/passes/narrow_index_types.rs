@@ -122,15 +122,15 @@ impl Narrow {
     fn clone_for_parts(&self) -> Self {
         Self { ranges: self.ranges.clone(), vars: self.vars.clone() }
     }
+}
 
-    /// A loop in 32 bits; `None` if its ends are no constants that fit.
-    fn narrow_loop(&self, inner: &For) -> Option<(Var, Expr, Expr)> {
-        let is_wide = inner.var.dtype() == DataType::scalar(ScalarType::Int64);
-        let (min, extent) = (inner.min.as_const_int()?, inner.extent.as_const_int()?);
-        let end = Expr::int_of(min.checked_add(extent)?, NARROW);
-        end.filter(|_| is_wide)?;
-        Some((Var::new(inner.var.name(), NARROW), Expr::int_of(min, NARROW)?, Expr::int_of(extent, NARROW)?))
-    }
+/// A loop in 32 bits; `None` if its ends are no constants that fit.
+fn narrow_loop(inner: &For) -> Option<(Var, Expr, Expr)> {
+    let is_wide = inner.var.dtype() == DataType::scalar(ScalarType::Int64);
+    let (min, extent) = (inner.min.as_const_int()?, inner.extent.as_const_int()?);
+    let end = Expr::int_of(min.checked_add(extent)?, NARROW);
+    end.filter(|_| is_wide)?;
+    Some((Var::new(inner.var.name(), NARROW), Expr::int_of(min, NARROW)?, Expr::int_of(extent, NARROW)?))
 }
 
 /// Operators that give the same integer in both types if operands and result fit.
@@ -181,7 +181,7 @@ impl Rewrite for Narrow {
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         let kind = match &stmt.kind {
             StmtKind::For(inner) => {
-                let narrow = self.narrow_loop(inner);
+                let narrow = narrow_loop(inner);
                 let (var, min, extent) = match narrow {
                     Some((var, min, extent)) => {
                         self.vars.insert(&inner.var, Expr::from(&var));
