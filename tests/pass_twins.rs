@@ -1,6 +1,7 @@
 //! Every pass has programs that it changes and that are proved, and broken twins of its results that are not.
 //!
-//! `tests/twins/PASS.txt` has them, and `tests/schedule/PASS.txt` for the primitives of schedules. In `tests/twins` the form is
+//! `tests/twins/PASS.txt` has them; `tests/schedule/PASS.txt` for the primitives of schedules, and `tests/storage/PASS.txt` for passes that
+//! move values to other memory. In `tests/twins` the form is
 //!
 //! ```text
 //! == a name
@@ -39,6 +40,10 @@ struct Case {
     passes: Vec<PassCall>,
     wrong: Vec<(String, String)>,
 }
+
+/// The folders below `tests` with twins: of passes, of primitives of schedules (`tests/schedule.rs`), and of passes that move values to
+/// other memory (`tests/storage_passes.rs`).
+const FOLDERS: [&str; 3] = ["twins", "schedule", "storage"];
 
 fn text_of(folder: &str, pass: &str) -> Option<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder).join(format!("{pass}.txt"));
@@ -175,12 +180,9 @@ fn no_pass_lacks_broken_twins() {
     let names: BTreeSet<String> = PASSES.iter().map(|pass| pass.name.to_owned()).collect();
     let mut found = BTreeSet::new();
     for name in &names {
-        let n_twins = match (text_of("twins", name), text_of("schedule", name)) {
-            (Some(text), None) => cases(name, &text).iter().map(|case| case.wrong.len()).sum(),
-            (None, Some(text)) => text.lines().filter(|line| line.contains(" => ")).count(),
-            (None, None) => panic!("`{name}` has no file tests/twins/{name}.txt"),
-            (Some(_), Some(_)) => panic!("`{name}` has files in tests/twins and tests/schedule"),
-        };
+        let texts = FOLDERS.iter().filter_map(|folder| text_of(folder, name)).collect::<Vec<_>>();
+        let [text] = &texts[..] else { panic!("`{name}` has {} files in {FOLDERS:?}, not one", texts.len()) };
+        let n_twins = text.lines().filter(|line| line.contains(" => ")).count();
         assert!(n_twins >= 2, "`{name}` has {n_twins} broken twins");
         found.insert(name.clone());
     }
