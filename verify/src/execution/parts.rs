@@ -183,7 +183,9 @@ impl Pair<'_> {
                 if !units.is_sorted_by(|a, b| a < b) || !is_closed || !is_whole || (part.asserts && !has_asserting) {
                     return Err("a part lacks what it needs".into());
                 }
-                units.iter().for_each(|unit| is_run[side][*unit as usize] = true);
+                for unit in units {
+                    is_run[side][*unit as usize] = true;
+                }
             }
         }
         let is_all = begin == self.elements.len() && asserts && is_run.iter().flatten().all(|is_run| *is_run);

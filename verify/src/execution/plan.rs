@@ -91,7 +91,9 @@ impl<'a> Packer<'a> {
         let mut is_taken = [0, 1].map(|side: usize| vec![false; traces[side].units.len()]);
         for part in &packer.parts {
             for (is_taken, units) in is_taken.iter_mut().zip(&part.units) {
-                units.iter().for_each(|unit| is_taken[*unit as usize] = true);
+                for unit in units {
+                    is_taken[*unit as usize] = true;
+                }
             }
         }
         for (side, is_taken) in is_taken.iter().enumerate() {
@@ -102,8 +104,8 @@ impl<'a> Packer<'a> {
             }
         }
         packer.close(elements.len(), false);
-        for side in 0..2 {
-            let asserting = (0u32..).zip(&traces[side].units).filter(|(_, unit)| unit.asserts);
+        for (side, trace) in traces.iter().enumerate() {
+            let asserting = (0u32..).zip(&trace.units).filter(|(_, unit)| unit.asserts);
             asserting.for_each(|(unit, _)| packer.take(side, unit));
         }
         packer.close(elements.len(), true);
@@ -155,7 +157,9 @@ impl<'a> Packer<'a> {
         self.number += 1;
         self.total = self.total.saturating_add(std::mem::take(&mut self.steps));
         if !is_empty {
-            units.iter_mut().for_each(|units| units.sort_unstable());
+            for units in &mut units {
+                units.sort_unstable();
+            }
             self.parts.push(Part { elements: self.begin..end, units, asserts });
         }
         self.begin = end;
