@@ -3,12 +3,18 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var, validate};
+use tilewright_ir::{
+    Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Stmt, Var, validate,
+};
 
+use crate::correspondence::Correspondence;
 use crate::door::All;
-use crate::judge::{Decision, Judge, unsupported};
+use crate::judge::{Decision, Judge, Side, unsupported};
+use crate::lockstep::{Goal, GoalKind, Lockstep};
 use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::pass::all_equal;
+use crate::path::Path;
 use crate::verdict::Verdict;
 
 /// Which buffers became which.
@@ -222,4 +228,22 @@ pub(crate) fn row_major(index: &[Expr], shape: &[Expr], group: std::ops::Range<u
 /// The position of an index in memory with these strides.
 pub(crate) fn strided(index: &[Expr], strides: &[Expr], offset: &Expr) -> Expr {
     index.iter().zip(strides).fold(offset.clone(), |sum, (index, stride)| sum + index.clone() * stride.clone())
+}
+
+/// The goals for the parameters of two functions whose bodies are compared in terms of the same variables: a scalar parameter of one
+/// is the parameter at the same position of the other.
+pub(crate) fn parameters(before: &PrimFunc, after: &PrimFunc, relation: &Relation<'_>) -> Vec<Goal> {
+    let head = |func: &PrimFunc| PrimFunc { body: Stmt::seq(Vec::new()), ..func.clone() };
+    let (one, two) = (head(before), head(after));
+    let mut goals = Lockstep::run(&one, &two, relation, &Correspondence::default());
+    let scalars = |func: &PrimFunc| -> Vec<Option<Var>> {
+        func.params.iter().map(|param| func.param_buffer(param).is_none().then(|| param.clone())).collect()
+    };
+    if scalars(before) != scalars(after) {
+        let kind = GoalKind::Stuck("the scalar parameters are other variables, or at other positions".into());
+        let (subject, path) = ("parameters".into(), Path::of(before));
+        let (obligation, side, spans, is_guess) = (Obligation::Simulation, Side::After, [None; 2], false);
+        goals.push(Goal { obligation, subject, side, spans, path, is_guess, kind });
+    }
+    goals
 }

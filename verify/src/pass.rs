@@ -5,7 +5,7 @@ use std::cell::Cell;
 use rayon::prelude::*;
 use tilewright_ir::equal::same_operation;
 use tilewright_ir::{
-    Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Comparison, Evidence, Expr, IndexMap, PrimFunc, Stmt, Var,
+    Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Comparison, Evidence, Expr, IndexMap, PrimFunc, Var,
 };
 
 use crate::access::{Base, at_point, bindings_of, overflow};
@@ -210,24 +210,6 @@ pub fn correspondence(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) 
     let unfilled = fills::without(after, evidence).ok().filter(|_| well_formed);
     let found = unfilled.map(|unfilled| finder::functions(before, &unfilled, &Relation::new(evidence)));
     found.unwrap_or_default()
-}
-
-/// The goals for the parameters of two functions whose bodies are compared in terms of the same variables: a scalar parameter of one
-/// is the parameter at the same position of the other.
-pub(crate) fn parameters(before: &PrimFunc, after: &PrimFunc, relation: &Relation<'_>) -> Vec<Goal> {
-    let head = |func: &PrimFunc| PrimFunc { body: Stmt::seq(Vec::new()), ..func.clone() };
-    let (one, two) = (head(before), head(after));
-    let mut goals = Lockstep::run(&one, &two, relation, &Correspondence::default());
-    let scalars = |func: &PrimFunc| -> Vec<Option<Var>> {
-        func.params.iter().map(|param| func.param_buffer(param).is_none().then(|| param.clone())).collect()
-    };
-    if scalars(before) != scalars(after) {
-        let kind = GoalKind::Stuck("the scalar parameters are other variables, or at other positions".into());
-        let (subject, path) = ("parameters".into(), Path::of(before));
-        let (obligation, side, spans, is_guess) = (Obligation::Simulation, Side::After, [None; 2], false);
-        goals.push(Goal { obligation, subject, side, spans, path, is_guess, kind });
-    }
-    goals
 }
 
 /// The claim speaks of the buffers that it names.

@@ -177,7 +177,7 @@ pub static ORACLES: &[Entry] = &[
     },
     Entry {
         name: interleavings::Interleavings::NAME,
-        summary: "the race check and runs on threads against all orders of tiny programs",
+        summary: "the race check, the judge's verdicts on races, both interpreters and runs on threads against all orders of tiny programs, with barriers",
         make: |environment| session(interleavings::Interleavings::new, environment),
     },
     Entry {

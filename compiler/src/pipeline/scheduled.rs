@@ -5,7 +5,8 @@ use std::time::Instant;
 use tilewright_ir::{Diagnostic, PrimFunc};
 use tilewright_verify::Judge;
 
-use super::{CheckFault, Lowering, Program, Programs, select, well_formed};
+use super::reading::select;
+use super::{CheckFault, Lowering, Program, Programs, well_formed};
 use crate::block_schedule::Step;
 use crate::te;
 

@@ -37,11 +37,12 @@ use summands::{is_commutative, not_well_formed};
 
 use crate::access::Base;
 use crate::claims::Relation;
+use crate::claims::parameters;
 use crate::door::inspected;
 use crate::judge::{Judge, Place, Report, Side, suspected, unsupported};
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::pass::{decide_goal, parameters};
+use crate::pass::decide_goal;
 use crate::reorder::{Program, Reordered, is_partial, program};
 
 impl Judge {

@@ -31,9 +31,10 @@ use self::code::Layout;
 use self::parts::compared;
 use crate::access::Base;
 use crate::claims::Relation;
+use crate::claims::parameters;
 use crate::judge::{Judge, Report, Side, unsupported};
 use crate::obligation::Obligation;
-use crate::pass::{decide_goal, parameters};
+use crate::pass::decide_goal;
 
 impl Judge {
     /// Decides whether two programs of constant shape mean the same, by running both on terms; with the obligations of the

@@ -35,9 +35,10 @@ pub use programs::{Observed, programs};
 
 use crate::access::Base;
 use crate::claims::Relation;
+use crate::claims::parameters;
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::obligation::Obligation;
-use crate::pass::{decide_goal, fit, holds, parameters};
+use crate::pass::{decide_goal, fit, holds};
 use crate::path::{Path, Step};
 use crate::reorder::{Statement, domain, is_partial, understood, values};
 

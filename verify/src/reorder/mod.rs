@@ -33,12 +33,13 @@ pub(crate) use statement::{is_kept, is_small};
 
 use crate::access::Base;
 use crate::claims::Relation;
+use crate::claims::parameters;
 use crate::finder;
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::lanes::renamed;
 use crate::lockstep::{Goal, Lockstep};
 use crate::obligation::Obligation;
-use crate::pass::{decide_goal, equal, fit, holds, parameters};
+use crate::pass::{decide_goal, equal, fit, holds};
 use crate::path::{Path, Step};
 
 pub(crate) fn equals(a: Expr, b: Expr) -> Expr {
