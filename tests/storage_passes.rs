@@ -133,7 +133,9 @@ fn check(pass: &str, least: usize) {
     assert!(cases.len() >= 3, "{pass} has {} programs", cases.len());
     assert!(cases.iter().map(|case| case.wrong.len()).sum::<usize>() >= 2);
     let n_refuted: usize = cases.iter().map(|case| case.twins(&case.run(pass, &judge), &judge)).sum();
-    cases.iter().for_each(|case| case.check(pass));
+    for case in &cases {
+        case.check(pass);
+    }
     assert!(n_refuted >= least, "{pass}: {n_refuted} twins are refuted by a run");
 }
 
