@@ -487,8 +487,12 @@ mod tests {
         assert_eq!(conflict(&ordered), None);
         // Thread 0 reads A[1] and thread 1 reads A[0], which the other one wrote.
         assert_eq!(outcomes(&ordered, [1, 2, 3, 4]), Some(BTreeSet::from([[7, 7, 14, 14]])));
+        // Factors are those of the innermost loop first, which is the serial one here.
+        let thread = |factor, offset| Place { factors: [0, factor], offset };
         let round = |last: Vec<Part>| {
-            let body = [vec![write.clone(), Part::Barrier, read.clone()], last].concat();
+            let write = Part::Store { to: thread(1, 0), from: None, add: 7 };
+            let read = Part::Store { to: thread(1, 2), from: Some(thread(3, 1)), add: 0 };
+            let body = [vec![write, Part::Barrier, read], last].concat();
             of(vec![Part::Loop { kind: Kind::Serial, extent: 2, body }])
         };
         assert!(conflict(&round(Vec::new())).is_some(), "the next round writes what this one reads");

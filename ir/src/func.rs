@@ -7,7 +7,7 @@ use crate::diag::Span;
 use crate::expr::Expr;
 use crate::index_map::IndexMap;
 use crate::schedule::ScheduleStep;
-use crate::stmt::{AttrValue, Stmt, StmtKind};
+use crate::stmt::{AttrValue, Stmt};
 use crate::texture::TextureLimits;
 use crate::tile::TileRequest;
 use crate::var::Var;
@@ -90,39 +90,10 @@ impl PrimFunc {
     /// Returns every buffer once: the buffers of the parameters, then those declared, allocated or accessed in the
     /// body, in program order.
     pub fn buffers(&self) -> Vec<Buffer> {
-        let (mut buffers, mut known) = (Vec::new(), HashSet::new());
         // Buffers are equal only if they are one object, so two declarations of one shape are two buffers.
-        let mut add = |buffer: &Buffer| {
-            if known.insert(buffer.clone()) {
-                buffers.push(buffer.clone());
-            }
-        };
-        for (_, buffer) in &self.buffer_map {
-            add(buffer);
-        }
-        self.body.walk(&mut |stmt| {
-            match &stmt.kind {
-                StmtKind::Allocate { buffer, .. }
-                | StmtKind::DeclBuffer { buffer, .. }
-                | StmtKind::Store { buffer, .. } => add(buffer),
-                StmtKind::For(_)
-                | StmtKind::If { .. }
-                | StmtKind::Let { .. }
-                | StmtKind::Seq(_)
-                | StmtKind::Evaluate(_)
-                | StmtKind::Barrier
-                | StmtKind::Attr { .. }
-                | StmtKind::Assert { .. } => {}
-            }
-            for expr in stmt.exprs() {
-                expr.walk(&mut |expr| {
-                    if let Expr::Load { buffer, .. } = expr {
-                        add(buffer);
-                    }
-                });
-            }
-        });
-        buffers
+        let mut known = HashSet::new();
+        let all = self.buffer_map.iter().map(|(_, buffer)| buffer.clone()).chain(self.body.buffers());
+        all.filter(|buffer| known.insert(buffer.clone())).collect()
     }
 
     /// Returns the symbolic extents: the variables that stand alone as an extent in the shape of a parameter, and those of

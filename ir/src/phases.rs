@@ -161,7 +161,7 @@ impl Splitter {
 
     fn part_of_kind(&mut self, stmt: &Stmt) -> Result<GroupStmt, Diagnostic> {
         if !is_of_group(stmt) {
-            return Ok(self.phase(stmt.clone()));
+            return self.phase(stmt.clone());
         }
         match &stmt.kind {
             StmtKind::For(inner) => self.for_loop(stmt, inner),
@@ -194,13 +194,28 @@ impl Splitter {
             }
             StmtKind::Attr { body, .. } => Ok(GroupStmt::Scope(stmt.clone(), vec![self.part(body)?])),
             StmtKind::Barrier => Ok(GroupStmt::Barrier(self.span)),
-            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => Ok(self.phase(stmt.clone())),
+            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => self.phase(stmt.clone()),
         }
     }
 
-    /// A statement of each thread.
-    fn phase(&self, body: Stmt) -> GroupStmt {
-        GroupStmt::Phase(Phase { way: self.way.clone(), body })
+    /// A statement of each thread. The memory of a thread on the way to it becomes memory of all threads, which other views of it would
+    /// not follow.
+    fn phase(&self, body: Stmt) -> Result<GroupStmt, Diagnostic> {
+        let own = |step: &Way| match step {
+            Way::Private(buffer) => Some(buffer.clone()),
+            Way::Thread(_) | Way::Let(..) => None,
+        };
+        let own: Vec<Buffer> = self.way.iter().filter_map(own).collect();
+        let is_other = |buffer: &&Buffer| own.iter().any(|own| own.data == buffer.data) && !own.contains(buffer);
+        match body.buffers().iter().find(is_other) {
+            Some(view) => Err(self.view_of_one_thread(view)),
+            None => Ok(GroupStmt::Phase(Phase { way: self.way.clone(), body })),
+        }
+    }
+
+    fn view_of_one_thread(&self, view: &Buffer) -> Diagnostic {
+        let message = format!("`{view}` is a view of the memory of one thread, which is in use at a barrier");
+        self.error("barrier-memory", message, "use the buffer that is allocated")
     }
 
     /// Statements one after the other: as many as possible without a barrier are one phase.
@@ -209,7 +224,7 @@ impl Splitter {
         for stmt in stmts {
             if is_of_group(stmt) {
                 if !own.is_empty() {
-                    parts.push(self.phase(Stmt::seq(std::mem::take(&mut own))));
+                    parts.push(self.phase(Stmt::seq(std::mem::take(&mut own)))?);
                 }
                 parts.push(self.part(stmt)?);
             } else {
@@ -217,7 +232,7 @@ impl Splitter {
             }
         }
         if !own.is_empty() {
-            parts.push(self.phase(Stmt::seq(own)));
+            parts.push(self.phase(Stmt::seq(own))?);
         }
         Ok(GroupStmt::Seq(parts))
     }
@@ -272,7 +287,7 @@ impl Splitter {
         let store = Stmt::store(&kept, vec![Expr::int(0)], value.clone()).at(stmt.span);
         // All threads read their values before one of them goes on, as a phase of their own.
         self.own_memory(stmt, &kept, |this| {
-            let first = this.phase(store);
+            let first = this.phase(store)?;
             Ok(GroupStmt::Seq(vec![first, this.part(&renames.apply_stmt(body))?]))
         })
     }

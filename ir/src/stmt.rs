@@ -1,5 +1,6 @@
 //! Statements.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -286,5 +287,38 @@ impl Stmt {
         for child in self.children() {
             child.walk(visit);
         }
+    }
+
+    /// Returns every buffer that is declared, allocated or accessed in the statement once, in program order.
+    pub fn buffers(&self) -> Vec<Buffer> {
+        let (mut found, mut known) = (Vec::new(), HashSet::new());
+        let mut add = |buffer: &Buffer| {
+            if known.insert(buffer.clone()) {
+                found.push(buffer.clone());
+            }
+        };
+        self.walk(&mut |stmt| {
+            match &stmt.kind {
+                StmtKind::Allocate { buffer, .. }
+                | StmtKind::DeclBuffer { buffer, .. }
+                | StmtKind::Store { buffer, .. } => add(buffer),
+                StmtKind::For(_)
+                | StmtKind::If { .. }
+                | StmtKind::Let { .. }
+                | StmtKind::Seq(_)
+                | StmtKind::Evaluate(_)
+                | StmtKind::Barrier
+                | StmtKind::Attr { .. }
+                | StmtKind::Assert { .. } => {}
+            }
+            for expr in stmt.exprs() {
+                expr.walk(&mut |expr| {
+                    if let Expr::Load { buffer, .. } = expr {
+                        add(buffer);
+                    }
+                });
+            }
+        });
+        found
     }
 }

@@ -74,9 +74,8 @@ impl<'a> Lockstep<'a> {
     }
 
     fn at(path: Path, relation: &'a Relation<'a>, subject: String) -> Self {
-        let (goals, renames) = (Vec::new(), Substitution::default());
-        let (before, spans, side, lane, is_guess) = (None, [None; 2], Side::Before, None, false);
-        Self { relation, before, goals, path, renames, subject, spans, side, lane, is_guess }
+        let (goals, renames, spans, side) = (Vec::new(), Substitution::default(), [None; 2], Side::Before);
+        Self { relation, before: None, goals, path, renames, subject, spans, side, lane: None, is_guess: false }
     }
 
     fn goal(&mut self, obligation: Obligation, kind: GoalKind) {

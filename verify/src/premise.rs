@@ -10,8 +10,8 @@
 use std::fmt;
 
 use tilewright_ir::{
-    BinaryOp, Buffer, Comparison, Definition, Evidence, Expr, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS, PrimFunc,
-    StageBody, StoreClaim, StoreRole, Var,
+    BinaryOp, Buffer, Comparison, Definition, Evidence, Expr, ForKind, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS,
+    PrimFunc, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, Var,
 };
 
 use crate::definitions;
@@ -39,6 +39,9 @@ pub enum Premise {
     Assumed(String),
     /// The program before keeps to these obligations, which nobody has shown: the program after does if the one before does.
     Before(Vec<String>),
+    /// The threads of a launch wait for each other before and after the loops over these variables, without a barrier in the program.
+    /// Kernels that are generated have one there; another compiler may not.
+    Waits(Vec<String>),
     /// The floats of these tensors may be combined in another order than the definition lists them, and with or without a neutral
     /// value (0 in a sum).
     ReductionOrder(Vec<String>),
@@ -53,6 +56,14 @@ impl Premise {
         sizes.sort();
         sizes.dedup();
         Self::of_names(extents, sizes)
+    }
+
+    /// The premise about loops over threads that stand beside other statements of their launch, or in a loop of it: they are
+    /// taken for loops that wait for each other.
+    pub fn of_launches(func: &PrimFunc) -> Option<Self> {
+        let mut found = Vec::new();
+        waiting(&func.body, (false, false), &mut found);
+        (!found.is_empty()).then_some(Self::Waits(found))
     }
 
     /// The premises about extents and about the sizes of shapes, by their names.
@@ -151,6 +162,7 @@ impl Premise {
             | (Self::Sizes(own), Self::Sizes(more))
             | (Self::Padded(own), Self::Padded(more))
             | (Self::Before(own), Self::Before(more))
+            | (Self::Waits(own), Self::Waits(more))
             | (Self::ReductionOrder(own), Self::ReductionOrder(more)) => {
                 let new: Vec<String> = more.iter().filter(|name| !own.contains(name)).cloned().collect();
                 own.extend(new);
@@ -169,10 +181,43 @@ impl fmt::Display for Premise {
             Self::Assumed(condition) => write!(f, "assumed: {condition}"),
             Self::HostPadding { buffer, value } => write!(f, "the caller writes {value} to the padding of {buffer}"),
             Self::Padded(names) => write!(f, "the caller passes room for padding in {}", names.join(", ")),
+            Self::Waits(names) => {
+                write!(f, "threads wait for each other before and after the loops over {}", names.join(", "))
+            }
             Self::Before(places) => write!(f, "true of the program before: {}", places.join("; ")),
             Self::ReductionOrder(names) => {
                 write!(f, "floats may be combined in any order, with or without a neutral value: {}", names.join(", "))
             }
+        }
+    }
+}
+
+/// Adds the variables of loops over threads that are not alone in their launch. `is_inside`: a launch is around the statement;
+/// `is_beside`: and within it a loop that is not over threads, or another statement next to this one.
+fn waiting(stmt: &Stmt, (is_inside, is_beside): (bool, bool), found: &mut Vec<String>) {
+    match &stmt.kind {
+        StmtKind::For(inner) => {
+            let is_thread = matches!(inner.kind, ForKind::ThreadBinding(_));
+            let name = inner.var.name().to_owned();
+            if is_thread && is_inside && is_beside && !found.contains(&name) {
+                found.push(name);
+            }
+            waiting(&inner.body, (is_inside || is_thread, is_beside || (is_inside && !is_thread)), found);
+        }
+        StmtKind::Seq(parts) => {
+            let is_beside = is_beside || (is_inside && parts.len() > 1);
+            parts.iter().for_each(|part| waiting(part, (is_inside, is_beside), found));
+        }
+        StmtKind::Store { .. }
+        | StmtKind::Allocate { .. }
+        | StmtKind::DeclBuffer { .. }
+        | StmtKind::If { .. }
+        | StmtKind::Let { .. }
+        | StmtKind::Evaluate(_)
+        | StmtKind::Barrier
+        | StmtKind::Attr { .. }
+        | StmtKind::Assert { .. } => {
+            stmt.children().for_each(|child| waiting(child, (is_inside, is_beside), found));
         }
     }
 }

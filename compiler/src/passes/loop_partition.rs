@@ -58,8 +58,8 @@ const MOST_STORES: usize = 400;
 /// assert_eq!(body, [
 ///     "for i in range(n - 1):",
 ///     "B[i] = A[i + 1]",
-///     "for i in T.serial(n - 1, n):",
-///     "B[i] = T.float32(0.0)",
+///     "for i in T.serial(n - 1, n - 1 + 1):",
+///     "B[n - 1] = T.float32(0.0)",
 /// ]);
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
