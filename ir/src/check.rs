@@ -130,6 +130,12 @@ impl Checker {
         let strides = buffer.strides.iter().flatten();
         for expr in buffer.shape.iter().chain(strides).chain(std::iter::once(&buffer.elem_offset)) {
             self.check_scalar_integer(expr, "extent, stride or offset");
+            if expr.reads_memory() {
+                let message = format!(
+                    "`{expr}` in the layout of `{buffer}` reads memory, which may change while the buffer is in use"
+                );
+                self.report("layout-reads-memory", message);
+            }
         }
         if buffer.strides.as_ref().is_some_and(|strides| strides.len() != buffer.rank()) {
             self.report("rank", format!("buffer `{buffer}` has as many strides as axes, or none"));

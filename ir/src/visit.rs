@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::buffer::Buffer;
 use crate::expr::Expr;
 use crate::shared::{SharedExpr, SharedExprs};
-use crate::stmt::{For, Stmt, StmtKind};
+use crate::stmt::{AttrValue, For, Stmt, StmtKind};
 use crate::var::Var;
 
 /// A rewrite of expressions and statements. The default methods rebuild the tree unchanged; an implementation overrides
@@ -45,6 +45,32 @@ pub trait Rewrite {
     /// Rewrites a use or a declaration of a buffer. The default leaves it unchanged.
     fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Self::Error> {
         Ok(buffer.clone())
+    }
+
+    /// Rewrites what an attribute is about, or its value: variables and expressions in it. What a block says is left as it is.
+    fn attr_value(&mut self, value: &AttrValue) -> Result<AttrValue, Self::Error> {
+        let of = |expr: Expr| match expr {
+            Expr::Var(var) => AttrValue::Var(var),
+            Expr::Int { value, ty } => match i64::try_from(value) {
+                Ok(value) if ty.is_integer() => AttrValue::Int(value),
+                _ => AttrValue::Expr(Expr::Int { value, ty }),
+            },
+            other => AttrValue::Expr(other),
+        };
+        Ok(match value {
+            AttrValue::Var(var) => of(self.expr(&Expr::from(var))?),
+            AttrValue::Expr(expr) => of(self.expr(expr)?),
+            AttrValue::List(list) => {
+                AttrValue::List(list.iter().map(|item| self.attr_value(item)).collect::<Result<_, _>>()?)
+            }
+            AttrValue::Dict(entries) => {
+                let entry = |(key, item): &(String, AttrValue)| Ok((key.clone(), self.attr_value(item)?));
+                AttrValue::Dict(entries.iter().map(entry).collect::<Result<_, _>>()?)
+            }
+            AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) | AttrValue::Str(_) | AttrValue::Block(_) => {
+                value.clone()
+            }
+        })
     }
 
     /// Returns the expression with its children rewritten. Children that do not change stay shared with `expr`.
@@ -122,9 +148,9 @@ pub trait Rewrite {
             StmtKind::Evaluate(expr) => StmtKind::Evaluate(self.expr(expr)?),
             StmtKind::Barrier => StmtKind::Barrier,
             StmtKind::Attr { node, key, value, body } => StmtKind::Attr {
-                node: node.clone(),
+                node: self.attr_value(node)?,
                 key: key.clone(),
-                value: value.clone(),
+                value: self.attr_value(value)?,
                 body: Arc::new(self.stmt(body)?),
             },
             StmtKind::Assert { cond, message } => StmtKind::Assert { cond: self.expr(cond)?, message: message.clone() },

@@ -448,6 +448,11 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
             }
         }
         StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !value.reads_memory() => add(value, &site.path),
+        // Kernels compute where the elements of a view are.
+        StmtKind::DeclBuffer { buffer, .. } => {
+            let strides = buffer.strides.iter().flatten();
+            buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]).for_each(|part| add(part, &site.path));
+        }
         _ => {}
     }
     found

@@ -497,8 +497,16 @@ pub fn sites(func: &PrimFunc) -> Vec<Site<'_>> {
 
 /// The same for questions about one execution of one statement: conditions that read memory which nobody writes after them are
 /// premises, too.
+/// The declarations of views are among them: their layouts are computed.
 pub(crate) fn settled_sites(func: &PrimFunc) -> Vec<Site<'_>> {
-    sites_in(&func.body, &Path { settled: Some(Vec::new()), ..Path::of(func) })
+    let mut found = Vec::new();
+    let mut path = Path { settled: Some(Vec::new()), ..Path::of(func) };
+    collect(&func.body, &mut path, &mut |stmt, path| {
+        if !stmt.exprs().is_empty() || matches!(stmt.kind, StmtKind::DeclBuffer { .. }) {
+            found.push(Site { stmt, path: path.clone() });
+        }
+    });
+    found
 }
 
 /// [`sites`] of one statement at the end of a path.

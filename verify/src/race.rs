@@ -314,7 +314,36 @@ impl Pair<'_> {
 
     /// Whether elements are the same exactly if their indices are.
     fn has_own_indices(&self) -> bool {
-        self.one.buffer == self.two.buffer && self.one.buffer.strides.is_none()
+        self.one.buffer == self.two.buffer && self.one.buffer.strides.is_none() && !self.moves(&self.one.buffer)
+    }
+
+    /// Whether the two iterations may see a buffer at different places: its layout depends on the loop or on what is inside of it.
+    fn moves(&self, buffer: &Buffer) -> bool {
+        let inside = |access: &Access| {
+            let own = access.path.steps.iter().skip(self.depth).filter_map(|step| match step {
+                Step::Loop(var, ..) | Step::Let(var, _) => Some(var.clone()),
+                Step::Guard(..) => None,
+            });
+            own.collect::<Vec<Var>>()
+        };
+        let inside = [inside(self.one), inside(self.two)].concat();
+        let strides = buffer.strides.iter().flatten();
+        let mut layout = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]);
+        layout.any(|part| part.vars().iter().any(|var| inside.contains(var)))
+    }
+
+    /// Whether an index or a condition reads a buffer that the two iterations may see at different places: its elements are then no
+    /// function of their indices.
+    fn reads_moved(&self) -> bool {
+        let mut found = false;
+        let mut look = |expr: &Expr| {
+            expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if self.moves(buffer)));
+        };
+        for access in [self.one, self.two] {
+            access.indices.iter().for_each(&mut look);
+            access.path.exprs().for_each(&mut look);
+        }
+        found
     }
 
     /// The loop whose iterations run at once.
@@ -326,6 +355,10 @@ impl Pair<'_> {
     }
 
     fn decide(&self, judge: &Judge) -> Decision {
+        if self.reads_moved() {
+            let why = "an index or a condition reads a view whose place depends on the iteration";
+            return unsupported(format!("{}: {why}", self.open_question()));
+        }
         // Points are no statements for a certificate.
         let early = if judge.is_recording() { None } else { points::tried(self, FEW) };
         if let Some(decision) = early {
@@ -415,12 +448,13 @@ impl Pair<'_> {
             return None;
         }
         let buffer = &access.buffer;
-        let offset = names.term(&buffer.elem_offset);
+        // The layout may depend on the iteration, too.
+        let offset = names.term(&apply(&buffer.elem_offset));
         let position = if let Some(strides) = &buffer.strides {
-            indices.iter().zip(strides).fold(offset, |sum, (index, stride)| sum + index * names.term(stride))
+            indices.iter().zip(strides).fold(offset, |sum, (index, stride)| sum + index * names.term(&apply(stride)))
         } else {
             let row_major = indices.iter().zip(&buffer.shape);
-            offset + row_major.fold(Term::int(0), |sum, (index, extent)| sum * names.term(extent) + index)
+            offset + row_major.fold(Term::int(0), |sum, (index, extent)| sum * names.term(&apply(extent)) + index)
         };
         Some(vec![position])
     }

@@ -42,6 +42,10 @@ impl<'a> Reader<'a> {
             let help = "the shape is that of the region; axes of one element in front may be left out";
             return self.error("match-buffer", call.range(), "the shape does not fit the region", help);
         }
+        if let Some(layout) = declared.strides.or(declared.elem_offset) {
+            let help = "leave out `strides` and `elem_offset`";
+            return self.error("match-buffer", layout.range(), "a part of a buffer has the layout of its buffer", help);
+        }
         if let Some(dtype) = declared.dtype {
             let dtype = self.dtype(dtype)?;
             if dtype != region.buffer.dtype {

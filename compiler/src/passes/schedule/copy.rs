@@ -48,7 +48,10 @@ impl Rewrite for Copy {
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         match expr {
-            Expr::Var(var) => Ok(self.values.get(var).unwrap_or(expr).clone()),
+            Expr::Var(var) => {
+                let memory = self.memory.iter().find(|(old, _)| old == var).map(|(_, new)| Expr::from(new));
+                Ok(memory.unwrap_or_else(|| self.values.get(var).unwrap_or(expr).clone()))
+            }
             _ => self.expr_children(expr),
         }
     }
