@@ -160,7 +160,7 @@ pub(super) fn premises(out: &mut String, steps: &[StepOutcome], style: Style) {
 }
 
 /// `proved under 2 premises`, or the verdict alone.
-fn under(verdict: Summary, steps: &[StepOutcome]) -> String {
+pub(super) fn under(verdict: Summary, steps: &[StepOutcome]) -> String {
     obligation::under(verdict, outcome::premises(steps).len())
 }
 

@@ -5,8 +5,9 @@
 //! before.py -> after.py
 //!   step                       verdict          ms  obligations
 //!   main                       proved        116.1  bounds 13, injective 3, iteration 4, order 2
+//!   premise: at least 1: n
 //!   main holds for extents with n >= 0
-//! proved: 22 of 22 obligations proved
+//! proved under 1 premise: 22 of 22 obligations proved
 //! ```
 
 use serde::Serialize;
@@ -16,7 +17,7 @@ use tilewright_script::Source;
 use super::check::{PlaceView, StepView};
 use super::lines::{hanging, line};
 use super::obligation::Texts;
-use super::text::{Style, passes, premises};
+use super::text::{Style, passes, premises, under};
 use crate::json::to_line;
 use crate::pipeline::findings::{LoopMap, Tried, Validity, Way};
 use crate::pipeline::outcome::{StepOutcome, Summary};
@@ -98,7 +99,8 @@ impl FilePair<'_> {
         let all = steps.iter().flat_map(|step| &step.reports);
         let (proved, count) = (all.clone().filter(|report| report.verdict.is_proved()).count(), all.count());
         let verdict = style.verdict(self.summary(), 0);
-        line(&mut out, &format!("{verdict}: {proved} of {count} obligations proved"), style);
+        let under = under(self.summary(), &steps);
+        line(&mut out, &format!("{verdict}{under}: {proved} of {count} obligations proved"), style);
         out
     }
 

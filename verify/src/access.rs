@@ -448,10 +448,10 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
             }
         }
         StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !value.reads_memory() => add(value, &site.path),
-        // Kernels compute where the elements of a view are.
+        // Kernels compute where the elements of a view are. The extent of the first axis takes no part in that.
         StmtKind::DeclBuffer { buffer, .. } => {
-            let strides = buffer.strides.iter().flatten();
-            buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]).for_each(|part| add(part, &site.path));
+            let distances = buffer.strides.as_deref().unwrap_or(buffer.shape.get(1..).unwrap_or_default());
+            distances.iter().chain([&buffer.elem_offset]).for_each(|part| add(part, &site.path));
         }
         _ => {}
     }

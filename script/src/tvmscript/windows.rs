@@ -42,7 +42,9 @@ impl<'a> Reader<'a> {
             let help = "the shape is that of the region; axes of one element in front may be left out";
             return self.error("match-buffer", call.range(), "the shape does not fit the region", help);
         }
-        if let Some(layout) = declared.strides.or(declared.elem_offset) {
+        // TVM gives names to strides and offset, which are those of the buffer.
+        let layout = [declared.strides, declared.elem_offset].into_iter().flatten().find(|part| !only_names(part));
+        if let Some(layout) = layout {
             let help = "leave out `strides` and `elem_offset`";
             return self.error("match-buffer", layout.range(), "a part of a buffer has the layout of its buffer", help);
         }
@@ -113,4 +115,14 @@ fn same_extents(a: &[Expr], b: &[Expr]) -> bool {
         _ => a == b,
     };
     a.len() == b.len() && a.iter().zip(b).all(same)
+}
+
+/// Whether an argument gives names only: `("s0", "s1")` or `"offset"`.
+fn only_names(arg: &ast::Expr) -> bool {
+    match arg {
+        ast::Expr::StringLiteral(_) => true,
+        ast::Expr::Tuple(tuple) => tuple.elts.iter().all(only_names),
+        ast::Expr::List(list) => list.elts.iter().all(only_names),
+        _ => false,
+    }
 }
