@@ -28,7 +28,7 @@ impl<'a> Comparison<'a> {
         Some(Self { left, how, number: number.parse().ok()? })
     }
 
-    /// The same condition in other words.
+    /// Returns an equivalent condition in another form.
     fn reworded(&self, by: i64) -> String {
         let Self { left, how: (operator, opposite, mirrored), number } = self;
         match (by.rem_euclid(4), *operator) {

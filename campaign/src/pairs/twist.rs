@@ -64,7 +64,7 @@ pub enum How {
     CopyRows,
     /// The iterations of a loop become lanes of vectors, and the rest a loop of its own.
     Vectorize,
-    /// The same is asserted in other words, twice, or in another order.
+    /// An assertion is reworded, repeated, or moved behind another one.
     Reword,
 
     /// A guard is put around a store.

@@ -237,7 +237,7 @@ struct Nest<'a> {
     axes: &'a [Option<usize>],
     /// The part of each axis of the buffer.
     spans: &'a [Span],
-    /// What is known of variables where the loops will stand.
+    /// The ranges of the variables at the place of the new loops.
     known: Ranges,
     /// Whether an axis with one value has a loop, too.
     unit_loops: bool,
@@ -265,7 +265,7 @@ impl Nest<'_> {
             conditions.extend(inside.into_iter().map(|cond| simplify(&cond, &known)));
             values.push(value);
         }
-        // What the block was under besides its loops is not moved.
+        // Conditions and names around the block, other than its loops, stay where they are.
         let kept = self.found.outer.iter().map(|run| &run.var);
         if let Some(var) = kept.into_iter().find(|var| self.found.stmt_mentions(var)) {
             return Err(fault(format!("the block depends on `{var}`"), "name a block of the outermost scope"));

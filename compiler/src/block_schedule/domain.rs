@@ -168,7 +168,7 @@ fn check_plain(found: &Found<'_>) -> Result<Var, Diagnostic> {
     Ok(top.var.clone())
 }
 
-/// What an axis is for that is made of others.
+/// The kind of an axis that combines several others.
 fn kind_of(found: &Found<'_>, map: &IndexMap, output: &Expr) -> Result<AxisKind, Diagnostic> {
     let used = output.vars();
     let mut kinds =

@@ -36,8 +36,7 @@ pub use summands::{Named, Stuck, Summand, Summands, View};
 use summands::{is_commutative, not_well_formed};
 
 use crate::access::Base;
-use crate::claims::Relation;
-use crate::claims::parameters;
+use crate::claims::{Relation, parameters};
 use crate::door::inspected;
 use crate::judge::{Judge, Place, Report, Side, suspected, unsupported};
 use crate::method::Method;

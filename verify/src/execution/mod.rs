@@ -30,8 +30,7 @@ use tilewright_ir::{Bindings, Buffer, BufferClaim, Evidence, PrimFunc, StmtKind}
 use self::code::Layout;
 use self::parts::compared;
 use crate::access::Base;
-use crate::claims::Relation;
-use crate::claims::parameters;
+use crate::claims::{Relation, parameters};
 use crate::judge::{Judge, Report, Side, unsupported};
 use crate::obligation::Obligation;
 use crate::pass::decide_goal;

@@ -34,8 +34,7 @@ use tilewright_ir::{Evidence, Expr, Flow, Instance, Origin, PrimFunc, Sources, S
 pub use programs::{Observed, programs};
 
 use crate::access::Base;
-use crate::claims::Relation;
-use crate::claims::parameters;
+use crate::claims::{Relation, parameters};
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::obligation::Obligation;
 use crate::pass::{decide_goal, fit, holds};

@@ -32,8 +32,7 @@ pub use statement::{Program, Statement, domain, program};
 pub(crate) use statement::{is_kept, is_small};
 
 use crate::access::Base;
-use crate::claims::Relation;
-use crate::claims::parameters;
+use crate::claims::{Relation, parameters};
 use crate::finder;
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::lanes::renamed;
