@@ -88,7 +88,7 @@ impl ChannelType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Initial {
     /// These bytes; their number is [`BufferSpec::bytes`].
-    Data(#[serde(with = "wire::hex")] Vec<u8>),
+    Data(#[serde(with = "serde_bytes")] Vec<u8>),
     /// One byte, repeated, such as 0, or [`POISON`] for memory that must not be read before it is written.
     Fill(u8),
 }
@@ -137,13 +137,13 @@ pub enum Scalar {
     /// `ulong`
     U64(u64),
     /// `float`
-    F32(#[serde(with = "wire::f32_bits")] f32),
+    F32(f32),
     /// `double`
-    F64(#[serde(with = "wire::f64_bits")] f64),
+    F64(f64),
     /// `half`, as its bits.
     F16(u16),
     /// A vector or a struct, as the device stores it, including padding.
-    Bytes(#[serde(with = "wire::hex")] Vec<u8>),
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
 }
 
 impl Scalar {
@@ -242,12 +242,12 @@ impl Default for RunOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOutput {
     /// For each buffer of the plan, its contents if it asks for them ([`BufferSpec::read_back`]).
-    #[serde(with = "wire::hex_options")]
+    #[serde(with = "wire::byte_options")]
     pub buffers: Vec<Option<Vec<u8>>>,
     /// For each launch of the plan, the time in nanoseconds from its start on the device to its end, from the driver's
     /// profiling events; `None` if it was skipped because it has no work-items.
     pub launch_nanoseconds: Vec<Option<u64>>,
     /// For each snapshot of the options, the contents of the memory.
-    #[serde(with = "wire::hex_list")]
+    #[serde(with = "wire::byte_list")]
     pub snapshots: Vec<Vec<u8>>,
 }

@@ -1,6 +1,7 @@
 //! Worker processes: starts them, sends requests, and detects that they end, hang or use too much memory.
 //!
-//! A request and its answer are one line of JSON each.
+//! A request and its answer are one frame each: a line `@tilewright N`, and N bytes of MessagePack, so that the contents of
+//! memory travel as they are.
 //!
 //! ```text
 //! this process ── requests on standard input ──> worker
@@ -24,9 +25,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The beginning of every answer. Drivers write to standard output, too, and may leave a line unfinished, so an answer may
-/// follow other text on its line.
-const MARK: &str = "@tilewright ";
+/// The beginning of every frame; the number of bytes and the end of the line follow. Drivers write to standard output, too,
+/// and may leave a line unfinished, so a frame may follow other text on its line.
+const MARK: &[u8] = b"@tilewright ";
 /// The interval at which a working process is checked for its limits.
 const TICK: Duration = Duration::from_millis(40);
 /// The number of bytes at the end of a worker's standard error that are kept.
@@ -81,7 +82,7 @@ impl fmt::Display for Lost {
 pub struct Worker {
     child: Child,
     stdin: Option<ChildStdin>,
-    answers: Receiver<String>,
+    answers: Receiver<Vec<u8>>,
     stderr: Arc<Mutex<Vec<u8>>>,
     memory: Option<u64>,
 }
@@ -100,17 +101,11 @@ impl Worker {
         let (sender, answers) = mpsc::channel();
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || {
-                let mut lines = BufReader::new(stdout);
-                let mut line = Vec::new();
-                while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-                    // Drivers write to the same stream: a line may be invalid UTF-8, and an answer may begin in its middle.
-                    let text = String::from_utf8_lossy(&line);
-                    if let Some((_, json)) = text.split_once(MARK)
-                        && sender.send(json.to_owned()).is_err()
-                    {
+                let mut from = BufReader::new(stdout);
+                while let Ok(Some(frame)) = next_frame(&mut from) {
+                    if sender.send(frame).is_err() {
                         break;
                     }
-                    line.clear();
                 }
             });
         }
@@ -128,7 +123,7 @@ impl Worker {
     /// # Errors
     /// The worker has ended.
     pub fn send(&mut self, request: &impl Serialize) -> Result<(), Lost> {
-        let sent = self.stdin.as_mut().map(|stdin| write_line(stdin, "", request));
+        let sent = self.stdin.as_mut().map(|stdin| answer(stdin, request));
         if matches!(sent, Some(Ok(()))) { Ok(()) } else { Err(self.ended()) }
     }
 
@@ -142,9 +137,9 @@ impl Worker {
         let start = Instant::now();
         loop {
             match self.answers.recv_timeout(TICK) {
-                Ok(json) => {
-                    // Any other line falls through to the checks below, so that a flood of them cannot outlast `patience`.
-                    if let Ok(answer) = serde_json::from_str(&json) {
+                Ok(frame) => {
+                    // Any other frame falls through to the checks below, so that a flood of them cannot outlast `patience`.
+                    if let Ok(answer) = rmp_serde::from_slice(&frame) {
                         return Ok(answer);
                     }
                 }
@@ -208,14 +203,14 @@ impl Drop for Worker {
 /// In a worker: receives the requests from standard input.
 ///
 /// At the end of standard input the process exits at once, even while it works on a request, so that no worker outlives the
-/// process that started it. A line that does not parse as a request ends it as well, because then the other side speaks
+/// process that started it. A frame that does not parse as a request ends it as well, because then the other side speaks
 /// another version of the protocol.
 pub fn requests<R: DeserializeOwned + Send + 'static>() -> Receiver<R> {
     let (sender, receiver) = mpsc::sync_channel(WAITING);
     std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
-            let Ok(request) = serde_json::from_str(&line) else { break };
+        let mut from = io::stdin().lock();
+        while let Ok(Some(frame)) = next_frame(&mut from) {
+            let Ok(request) = rmp_serde::from_slice(&frame) else { break };
             if sender.send(request).is_err() {
                 break;
             }
@@ -230,15 +225,38 @@ pub fn requests<R: DeserializeOwned + Send + 'static>() -> Receiver<R> {
 /// # Errors
 /// Standard output is closed.
 pub fn answer(out: &mut impl Write, reply: &impl Serialize) -> io::Result<()> {
-    write_line(out, MARK, reply)
+    out.write_all(&frame(reply)?)?;
+    out.flush()
 }
 
-fn write_line(out: &mut impl Write, mark: &str, message: &impl Serialize) -> io::Result<()> {
-    let mut line = mark.as_bytes().to_vec();
-    serde_json::to_writer(&mut line, message)?;
-    line.push(b'\n');
-    out.write_all(&line)?;
-    out.flush()
+/// A message as a frame.
+pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let body = rmp_serde::to_vec_named(message).map_err(io::Error::other)?;
+    let mut frame = MARK.to_vec();
+    writeln!(frame, "{}", body.len())?;
+    frame.extend(body);
+    Ok(frame)
+}
+
+/// The body of the next frame, which is shorter than announced if the input ends within it; `None` at the end of the input.
+/// Lines that announce no frame are passed over.
+fn next_frame(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        if let Some(length) = announced(&line) {
+            let mut body = Vec::new();
+            from.take(length).read_to_end(&mut body)?;
+            return Ok(Some(body));
+        }
+        line.clear();
+    }
+    Ok(None)
+}
+
+/// The number of bytes that the end of a line announces.
+fn announced(line: &[u8]) -> Option<u64> {
+    let start = line.windows(MARK.len()).rposition(|part| part == MARK)? + MARK.len();
+    std::str::from_utf8(&line[start..]).ok()?.trim_end().parse().ok()
 }
 
 /// The exit status in words, such as `signal SIGSEGV` or `exit code 70`.
@@ -291,7 +309,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_found_behind_what_a_driver_wrote() {
-        let mut worker = worker(r#"read x; printf '7\nwarning: no newline here@tilewright [7, '; echo "$x]"; read x"#);
+        let mut worker = worker(r"read x; printf '7\nwarning: no newline here@tilewright 3\n\222\007\010'; read x");
         worker.send(&8).unwrap();
         assert_eq!(worker.receive::<Vec<u64>>(SOON, &|| false), Ok(vec![7, 8]));
         assert!(!worker.is_gone());

@@ -1,103 +1,32 @@
-//! Lossless forms of bytes and floats in JSON: bytes as hexadecimal digits, floats as their bits, because JSON has no NaN.
+//! The contents of memory as byte strings in messages between processes; serde would write a list of numbers.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
-/// The bytes as lower-case hexadecimal digits, two for each byte.
-fn encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
-}
-
-/// The inverse of [`encode`]; `None` for any other text.
-fn decode(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let pairs = text.as_bytes().chunks(2).map(|pair| match *pair {
-        [high, low] => Some(digit(high)? << 4 | digit(low)?),
-        _ => None,
-    });
-    pairs.collect()
-}
-
-/// As [`decode`], with an error for serde.
-fn bytes<E: serde::de::Error>(text: &str) -> Result<Vec<u8>, E> {
-    decode(text).ok_or_else(|| E::custom("expected hexadecimal digits, two a byte"))
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) mod hex {
-    use super::{Deserialize, Deserializer, Serializer, bytes, encode};
-
-    pub(crate) fn serialize<S: Serializer>(value: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&encode(value))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        bytes(&String::deserialize(from)?)
-    }
-}
+use serde::{Deserialize, Deserializer, Serializer};
+use serde_bytes::{ByteBuf, Bytes};
 
 /// A list of byte strings.
-pub(crate) mod hex_list {
-    use super::{Deserialize, Deserializer, Serializer, bytes, encode};
+pub(crate) mod byte_list {
+    use super::{ByteBuf, Bytes, Deserialize, Deserializer, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(value: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(value.iter().map(|bytes| encode(bytes)))
+        to.collect_seq(value.iter().map(|bytes| Bytes::new(bytes)))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<u8>>, D::Error> {
-        Vec::<String>::deserialize(from)?.iter().map(|text| bytes(text)).collect()
+        Ok(Vec::<ByteBuf>::deserialize(from)?.into_iter().map(ByteBuf::into_vec).collect())
     }
 }
 
 /// A list of optional byte strings.
-pub(crate) mod hex_options {
-    use super::{Deserialize, Deserializer, Serializer, bytes, encode};
+pub(crate) mod byte_options {
+    use super::{ByteBuf, Bytes, Deserialize, Deserializer, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(value: &[Option<Vec<u8>>], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(value.iter().map(|bytes| bytes.as_deref().map(encode)))
+        to.collect_seq(value.iter().map(|bytes| bytes.as_deref().map(Bytes::new)))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Option<Vec<u8>>>, D::Error> {
-        let texts = Vec::<Option<String>>::deserialize(from)?;
-        texts.iter().map(|text| text.as_deref().map(bytes).transpose()).collect()
-    }
-}
-
-/// A single-precision number as its bits.
-pub(crate) mod f32_bits {
-    use super::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    pub(crate) fn serialize<S: Serializer>(value: &f32, to: S) -> Result<S::Ok, S::Error> {
-        value.to_bits().serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f32, D::Error> {
-        u32::deserialize(from).map(f32::from_bits)
-    }
-}
-
-/// A double-precision number as its bits.
-pub(crate) mod f64_bits {
-    use super::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
-        value.to_bits().serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-        u64::deserialize(from).map(f64::from_bits)
+        let read = Vec::<Option<ByteBuf>>::deserialize(from)?;
+        Ok(read.into_iter().map(|bytes| bytes.map(ByteBuf::into_vec)).collect())
     }
 }
 
@@ -105,8 +34,15 @@ pub(crate) mod f64_bits {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-    use super::decode;
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+
     use crate::plan::{Arg, BufferSpec, Launch, LaunchPlan, RunOutput, Scalar};
+
+    /// What another process receives.
+    fn sent<T: Serialize + DeserializeOwned>(message: &T) -> T {
+        rmp_serde::from_slice(&rmp_serde::to_vec_named(message).unwrap()).unwrap()
+    }
 
     #[test]
     fn a_plan_and_its_output_survive_the_way_to_another_process() {
@@ -124,7 +60,7 @@ mod tests {
             buffers: vec![BufferSpec::new("a", 256).with_data(every_byte.clone()).read_back()],
             launches: vec![Launch { kernel: "k".into(), global: [3, 1, 1], local: None, args }],
         };
-        let back: LaunchPlan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+        let back = sent(&plan);
         assert_eq!(back.buffers, plan.buffers);
         let Arg::Scalar(Scalar::F32(same)) = back.launches[0].args[1] else { panic!("{back:?}") };
         assert_eq!(same.to_bits(), nan.to_bits());
@@ -134,15 +70,16 @@ mod tests {
             launch_nanoseconds: vec![Some(3), None],
             snapshots: vec![vec![7], Vec::new()],
         };
-        let back: RunOutput = serde_json::from_str(&serde_json::to_string(&output).unwrap()).unwrap();
-        assert_eq!(back, output);
+        assert_eq!(sent(&output), output);
     }
 
     #[test]
-    fn what_is_no_hexadecimal_is_refused() {
-        assert_eq!(decode("00ff"), Some(vec![0, 255]));
-        for bad in ["0", "0g", "FF", "äb"] {
-            assert_eq!(decode(bad), None, "{bad}");
-        }
+    fn memory_takes_as_many_bytes_as_it_has() {
+        let plan = |bytes| LaunchPlan {
+            buffers: vec![BufferSpec::new("a", bytes).with_data(vec![255; usize::try_from(bytes).unwrap()])],
+            launches: Vec::new(),
+        };
+        let size = |bytes| rmp_serde::to_vec_named(&plan(bytes)).unwrap().len();
+        assert_eq!(size(60_000) - size(50_000), 10_000);
     }
 }

@@ -1,6 +1,7 @@
 //! Tensors: the arguments and results of a program.
 
 use half::f16;
+use rayon::prelude::*;
 use tilewright_ir::{DataType, Scalar, ScalarType, SizeError, checked_size};
 
 use crate::num;
@@ -27,6 +28,9 @@ pub struct Tensor {
     bytes: Vec<u8>,
     defined: Vec<bool>,
 }
+
+/// The number of lanes that one task computes.
+const LANES_OF_A_TASK: usize = 1 << 16;
 
 /// Why a tensor cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -137,6 +141,32 @@ impl Tensor {
         Ok(tensor)
     }
 
+    /// As [`Tensor::from_fn`]; the values of large tensors are computed on several threads.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::undefined`].
+    pub fn from_lanes(
+        dtype: impl Into<DataType>,
+        shape: &[u64],
+        value: impl Fn(usize) -> Scalar + Sync,
+    ) -> Result<Self, TensorError> {
+        let mut tensor = Self::undefined(dtype, shape)?;
+        let (ty, width) = (tensor.dtype.scalar, tensor.width());
+        let fill = |start: usize, bytes: &mut [u8]| {
+            for (place, lane) in bytes.chunks_exact_mut(width).enumerate() {
+                lane.copy_from_slice(&memory_of(ty, value(start + place)).to_le_bytes()[..width]);
+            }
+        };
+        if tensor.lane_count() <= LANES_OF_A_TASK {
+            fill(0, &mut tensor.bytes);
+        } else {
+            let tasks = tensor.bytes.par_chunks_mut(LANES_OF_A_TASK * width).enumerate();
+            tasks.for_each(|(task, bytes)| fill(task * LANES_OF_A_TASK, bytes));
+        }
+        tensor.defined.fill(true);
+        Ok(tensor)
+    }
+
     /// Type of an element.
     pub fn dtype(&self) -> DataType {
         self.dtype
@@ -202,11 +232,7 @@ impl Tensor {
 
     /// Writes a lane, converting the value as [`Tensor::from_fn`] does. Does nothing if the lane is out of range.
     pub fn set(&mut self, lane: usize, value: Scalar) {
-        let ty = self.dtype.scalar;
-        let from = if matches!(value, Scalar::Int(_)) { ScalarType::Int64 } else { ScalarType::Float64 };
-        let value = tilewright_ir::scalar::cast(from, ty, value);
-        let raw = num::to_memory(ty, num::encode(ty, value));
-        self.set_raw(lane, raw, true);
+        self.set_raw(lane, memory_of(self.dtype.scalar, value), true);
     }
 
     /// The bits of a lane, in the low bits of the result.
@@ -226,6 +252,11 @@ impl Tensor {
         }
     }
 
+    /// The bytes, and for each lane whether it is defined.
+    pub fn into_parts(self) -> (Vec<u8>, Vec<bool>) {
+        (self.bytes, self.defined)
+    }
+
     /// The bytes and the flags, to be overwritten as a whole.
     pub(crate) fn parts_mut(&mut self) -> (&mut [u8], &mut [bool]) {
         (&mut self.bytes, &mut self.defined)
@@ -240,6 +271,12 @@ impl Tensor {
             _ => 8,
         }
     }
+}
+
+/// The bits of a value in memory, after its conversion to the type of a lane.
+fn memory_of(ty: ScalarType, value: Scalar) -> u64 {
+    let from = if matches!(value, Scalar::Int(_)) { ScalarType::Int64 } else { ScalarType::Float64 };
+    num::to_memory(ty, num::encode(ty, tilewright_ir::scalar::cast(from, ty, value)))
 }
 
 /// The value of an IEEE half given by its 16 bits.

@@ -102,22 +102,25 @@ impl Draw {
 
     /// The tensor at a position.
     fn tensor(self, part: u64, dtype: DataType, shape: &[u64]) -> Result<Tensor, String> {
-        let (mut numbers, ty) = (Numbers::new(self.seed, part), dtype.scalar);
-        match self.inputs {
-            Inputs::Whole if ty.is_float() => drawn(dtype, shape, |_| numbers.whole()),
+        let (numbers, ty) = (Numbers::new(self.seed, part), dtype.scalar);
+        let tensor = match self.inputs {
+            Inputs::Whole if ty.is_float() => Tensor::from_lanes(dtype, shape, |at| numbers.after(at).whole()),
             Inputs::Diagonal if ty.is_float() => {
                 let diagonal = Diagonal::of(dtype, shape);
-                drawn(dtype, shape, |at| diagonal.raised(at, numbers.value(ty), ty))
+                Tensor::from_lanes(dtype, shape, |at| diagonal.raised(at, numbers.after(at).value(ty), ty))
             }
-            Inputs::Random | Inputs::Whole | Inputs::Diagonal => drawn(dtype, shape, |_| numbers.value(ty)),
-            Inputs::Special => drawn(dtype, shape, |_| numbers.value_or_special(ty)),
-            Inputs::Positions => drawn(dtype, shape, |at| position(ty, part, at)),
-        }
+            Inputs::Random | Inputs::Whole | Inputs::Diagonal => {
+                Tensor::from_lanes(dtype, shape, |at| numbers.after(at).value(ty))
+            }
+            Inputs::Special => {
+                // One value may take two numbers of the stream, so the values follow from each other.
+                let mut numbers = numbers;
+                Tensor::from_fn(dtype, shape, |_| numbers.value_or_special(ty))
+            }
+            Inputs::Positions => Tensor::from_lanes(dtype, shape, |at| position(ty, part, at)),
+        };
+        tensor.map_err(|error| error.to_string())
     }
-}
-
-fn drawn(dtype: DataType, shape: &[u64], value: impl FnMut(usize) -> Scalar) -> Result<Tensor, String> {
-    Tensor::from_fn(dtype, shape, value).map_err(|error| error.to_string())
 }
 
 /// Parameters whose values [`Inputs::Positions`] keeps apart: 1 to 15, and 0 for the 16th.

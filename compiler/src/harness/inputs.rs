@@ -15,6 +15,9 @@ const MAX_TRIES: u64 = 1 << 14;
 /// The largest finite `float16`.
 const MAX_FLOAT16: f64 = 65504.0;
 
+/// The difference of the states of two neighbours in a stream.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A reproducible stream of pseudo-random numbers: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
 /// number generators", OOPSLA 2014).
 #[derive(Clone, Debug)]
@@ -23,15 +26,21 @@ pub struct Numbers(u64);
 impl Numbers {
     /// The stream of a seed. Each `part`, such as a parameter, has an independent stream.
     pub fn new(seed: u64, part: u64) -> Self {
-        let mut numbers = Self(seed ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut numbers = Self(seed ^ part.wrapping_mul(STEP));
         let start = numbers.next();
         Self(start ^ part)
+    }
+
+    /// The stream after its first `count` numbers.
+    #[must_use]
+    pub fn after(&self, count: usize) -> Self {
+        Self(self.0.wrapping_add((count as u64).wrapping_mul(STEP)))
     }
 
     /// The next number, uniform over all 64-bit values.
     #[expect(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(STEP);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -87,7 +96,10 @@ impl Numbers {
     /// # Errors
     /// The shape has too many elements.
     pub fn tensor(&mut self, dtype: DataType, shape: &[u64]) -> Result<Tensor, String> {
-        Tensor::from_fn(dtype, shape, |_| self.value(dtype.scalar)).map_err(|error| error.to_string())
+        let tensor = Tensor::from_lanes(dtype, shape, |lane| self.after(lane).value(dtype.scalar));
+        let tensor = tensor.map_err(|error| error.to_string())?;
+        *self = self.after(tensor.lane_count());
+        Ok(tensor)
     }
 }
 

@@ -19,6 +19,7 @@ pub mod inputs;
 pub mod interpreter;
 pub mod layout;
 pub mod opencl;
+mod places;
 pub mod room;
 pub mod stages;
 

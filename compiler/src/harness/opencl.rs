@@ -10,6 +10,7 @@ use tilewright_ir::{Bindings, Buffer, Diagnostic, PrimFunc};
 use super::compare::{self, Tolerance};
 use super::engine::{Engine, EngineFault, Ran, StageProgram};
 use super::layout::shape;
+use super::places::AxisTables;
 use crate::codegen::{self, Generated, Kernels};
 
 /// An open device.
@@ -143,10 +144,10 @@ impl OpenCl {
             return Err(EngineFault::Trap { message: outside.to_string(), is_undefined_read: false });
         }
         let data = generated.metadata.buffers.iter().map(|info| &info.data);
-        let results: BTreeMap<_, _> = data.zip(output.buffers).collect();
+        let mut results: BTreeMap<_, _> = data.zip(output.buffers).collect();
         for (place, param) in func.params.iter().enumerate() {
             let Some(buffer) = func.param_buffer(param) else { continue };
-            if let Some(Some(bytes)) = results.get(&buffer.data) {
+            if let Some(Some(bytes)) = results.remove(&buffer.data) {
                 arguments.params[place] =
                     Argument::Tensor(from_memory(buffer, bytes, symbols).map_err(EngineFault::Error)?);
             }
@@ -244,7 +245,7 @@ fn kernel_arguments(func: &PrimFunc, symbols: &Bindings, arguments: &Arguments) 
 
 /// Returns the position in memory of each element, in elements, and the size of the memory; `None` if the elements lie
 /// in order.
-fn element_positions(buffer: &Buffer, symbols: &Bindings) -> Result<Option<(Vec<usize>, usize)>, String> {
+fn element_positions(buffer: &Buffer, symbols: &Bindings) -> Result<Option<(AxisTables, usize)>, String> {
     let compact = buffer.strides.is_none() && buffer.elem_offset.as_const_int() == Some(0);
     if compact {
         return Ok(None);
@@ -255,16 +256,10 @@ fn element_positions(buffer: &Buffer, symbols: &Bindings) -> Result<Option<(Vec<
         None => (0..extents.len()).map(|axis| extents[axis + 1..].iter().product()).collect(),
     };
     let start = shape(std::slice::from_ref(&buffer.elem_offset), symbols)?[0];
-    let total: u64 = extents.iter().product();
-    let mut places = Vec::new();
-    for element in 0..total {
-        let index = super::compare::index_of(usize::try_from(element).unwrap_or(usize::MAX), &extents);
-        let place: u64 = index.iter().zip(&strides).map(|(at, stride)| at * stride).sum();
-        places.push(usize::try_from(place + start).map_err(|error| error.to_string())?);
-    }
-    let last: u64 = extents.iter().zip(&strides).map(|(extent, stride)| extent.saturating_sub(1) * stride).sum();
-    let size = if buffer.strides.is_some() { last + 1 } else { total };
-    Ok(Some((places, usize::try_from(start + size).map_err(|error| error.to_string())?)))
+    let too_large = || format!("the memory of `{buffer}` exceeds that of the host");
+    let tables = AxisTables::strided(&extents, &strides, start).ok_or_else(too_large)?;
+    let size = tables.size().ok_or_else(too_large)?;
+    Ok(Some((tables, size)))
 }
 
 /// Returns the bytes of a tensor in the memory of a buffer, with its strides and offset.
@@ -279,20 +274,22 @@ fn to_memory(buffer: &Buffer, tensor: &Tensor, symbols: &Bindings) -> Result<Vec
     };
     let element = lane * usize::from(tensor.dtype().lanes);
     let mut spread = vec![POISON; size * element];
-    for (from, to) in places.iter().enumerate() {
+    places.each(|from, to| {
         spread[to * element..(to + 1) * element].copy_from_slice(&bytes[from * element..(from + 1) * element]);
-    }
+    });
     Ok(spread)
 }
 
 /// Returns the tensor in the memory of a buffer.
-fn from_memory(buffer: &Buffer, bytes: &[u8], symbols: &Bindings) -> Result<Tensor, String> {
+fn from_memory(buffer: &Buffer, bytes: Vec<u8>, symbols: &Bindings) -> Result<Tensor, String> {
     let extents = shape(&buffer.shape, symbols)?;
     let packed = match element_positions(buffer, symbols)? {
-        None => bytes.to_vec(),
+        None => bytes,
         Some((places, size)) => {
             let element = bytes.len() / size.max(1);
-            places.iter().flat_map(|&from| bytes[from * element..(from + 1) * element].iter().copied()).collect()
+            let mut packed = Vec::new();
+            places.each(|_, from| packed.extend_from_slice(&bytes[from * element..(from + 1) * element]));
+            packed
         }
     };
     Tensor::from_bytes(buffer.dtype, &extents, packed).map_err(|error| error.to_string())

@@ -1,5 +1,7 @@
 //! The requests to a worker that holds devices, and its replies.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::DeviceError;
@@ -10,13 +12,13 @@ use crate::program::BuildOptions;
 
 /// A request. Sessions and programs are referred to by the numbers in earlier replies.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Request {
+pub(super) enum Request<'a> {
     Survey,
     Open { device: DeviceInfo },
     Close { session: u64 },
     Build { session: u64, source: String, options: BuildOptions },
     Release { program: u64 },
-    Run { session: u64, programs: Vec<u64>, plan: LaunchPlan, options: RunOptions },
+    Run { session: u64, programs: Vec<u64>, plan: Cow<'a, LaunchPlan>, options: Cow<'a, RunOptions> },
     Copy { session: u64, bytes: u64 },
     ScratchStats { session: u64 },
     TrimScratch { session: u64 },

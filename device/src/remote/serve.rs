@@ -45,7 +45,7 @@ impl Worker {
     }
 
     /// The reply to a request. Closing a session or releasing a program that does not exist is no error.
-    fn answer(&mut self, request: Request) -> Result<Reply, DeviceError> {
+    fn answer(&mut self, request: Request<'_>) -> Result<Reply, DeviceError> {
         Ok(match request {
             Request::Survey => Reply::Survey(info::survey()),
             Request::Open { device } => {

@@ -1,5 +1,6 @@
 //! The caller's side of a connection: workers, and the sessions and programs in them.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ impl Connection {
     }
 
     /// Sends a request and waits for its reply. [`Reply::Failed`] becomes an error.
-    fn ask(&self, request: &Request) -> Result<Reply, DeviceError> {
+    fn ask(&self, request: &Request<'_>) -> Result<Reply, DeviceError> {
         let mut inner = self.lock();
         if let Some(lost) = &inner.lost {
             return Err(lost.clone());
@@ -133,7 +134,7 @@ impl Session {
             return Err(DeviceError::Plan("a program was built in the process of another session".into()));
         }
         let programs = programs.iter().map(|program| program.number).collect();
-        let (plan, options) = (plan.clone(), options.clone());
+        let (plan, options) = (Cow::Borrowed(plan), Cow::Borrowed(options));
         match self.connection.ask(&Request::Run { session: self.number, programs, plan, options })? {
             Reply::Ran(output) => Ok(output),
             other => Err(senseless(&other)),
@@ -191,10 +192,12 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
     use super::*;
+    use crate::process;
 
     /// A connection to a worker that gives one reply to whatever it is asked, and lives on.
     fn replying(reply: &Reply) -> Connection {
-        let script = format!("read x; printf '%s\\n' '@tilewright {}'; read x", serde_json::to_string(reply).unwrap());
+        let frame: String = process::frame(reply).unwrap().iter().map(|byte| format!("\\{byte:03o}")).collect();
+        let script = format!("read x; printf '{frame}'; read x");
         let launch = Launch { program: "/bin/sh".into(), arguments: vec!["-c".into(), script], ..Launch::default() };
         Connection::start(&launch, START_UP).unwrap()
     }
