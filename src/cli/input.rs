@@ -9,8 +9,10 @@ use tilewright_script::{Source, encoding};
 
 use super::failure::Failure;
 
-/// Longest text read, in bytes. Programs are written by people or by compilers; the largest seen have some 100 KiB.
-const MAX_BYTES: u64 = 16 << 20;
+/// Longest program read, in bytes. Programs are written by people or by compilers; the largest seen have some 100 KiB.
+const MAX_PROGRAM_BYTES: u64 = 16 << 20;
+/// Longest graph read, in bytes. A million tensors take about 150 MiB.
+const MAX_GRAPH_BYTES: u64 = 256 << 20;
 
 /// Whether standard input was read.
 static STDIN_READ: AtomicBool = AtomicBool::new(false);
@@ -41,6 +43,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The longest text of this kind, in bytes.
+    fn max_bytes(self) -> u64 {
+        match self {
+            Self::Program | Self::Finding => MAX_PROGRAM_BYTES,
+            Self::Graph => MAX_GRAPH_BYTES,
+        }
+    }
+
     /// The advice for a file of this kind that cannot be read.
     fn help(self) -> &'static str {
         match self {
@@ -66,7 +76,7 @@ impl Input {
     /// Reads `FILE`, `FILE::name`, `-` or `-::name`.
     ///
     /// # Errors
-    /// The file cannot be read, is longer than 16 MiB or is not UTF-8, or no name follows `::`.
+    /// The file cannot be read, is longer than its kind allows or is not UTF-8, or no name follows `::`.
     pub fn read(argument: &str) -> Result<Self, Failure> {
         Self::read_as(argument, Kind::Program)
     }
@@ -100,17 +110,17 @@ fn read_source(path: &str, kind: Kind) -> Result<Source, Failure> {
         if STDIN_READ.swap(true, Ordering::SeqCst) {
             return Err(stdin_twice());
         }
-        read_limited(io::stdin().lock())
+        read_limited(io::stdin().lock(), kind)
     } else {
         File::open(path)
             .and_then(|file| if file.metadata()?.is_dir() { Err(is_a_directory()) } else { Ok(file) })
-            .and_then(read_limited)
+            .and_then(|file| read_limited(file, kind))
     };
     let bytes = bytes.map_err(|error| {
         Failure::plain(name, "cannot-read", format!("cannot read {name}: {error}")).with_help(kind.help())
     })?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
-        let message = format!("{name} is longer than {} MiB", MAX_BYTES >> 20);
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > kind.max_bytes() {
+        let message = format!("{name} is longer than {} MiB", kind.max_bytes() >> 20);
         return Err(Failure::plain(name, "too-long", message));
     }
     if let Some(fault) = encoding::diagnose(&bytes) {
@@ -130,9 +140,9 @@ fn read_source(path: &str, kind: Kind) -> Result<Source, Failure> {
 }
 
 /// Reads at most one byte more than allowed, so that the caller can tell a text that is too long.
-fn read_limited(reader: impl Read) -> io::Result<Vec<u8>> {
+fn read_limited(reader: impl Read, kind: Kind) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    reader.take(kind.max_bytes() + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
