@@ -487,7 +487,7 @@ fn constructs_without_a_meaning_here_are_one_error_at_their_place() {
     let texture = "    X: T.handle(\"float32\", \"global.texture\") = T.nd_mem_alloc_with_scope(\"global.texture\", 2, 4)\n    \
         T.texture2d_store(X, 0, 0, A[0, 0:4])\n    B[0] = T.texture2d_load(X, 0, 0)";
     let found = read_module(&program(PARAMS, texture)).unwrap_err();
-    assert_eq!(found[0].code, "unsupported", "{found:?}");
+    assert_eq!(found[0].code, "texture-memory", "{found:?}");
     only_error(&program(PARAMS, "    T.tvm_no_such_thing(A.data, 1)\n    B[0] = A[0, 0]"), "unknown-function", 3);
 }
 

@@ -122,6 +122,9 @@ fn map(args: &Args, source: &Source, global: &Global) -> Result<Subject, Failure
         assume: Vec::new(),
         physical_shape: args.physical_shape.as_ref().map(|text| named("physical-shape", text)),
         spec: None,
+        predicate: None,
+        parts: false,
+        inner: None,
     })?;
     let (physical, _) = physical_shape(&question)?;
     // Places are enumerated, so the extents have to be numbers from here on.

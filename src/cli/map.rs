@@ -4,11 +4,12 @@
 //! lambda n, h, w, c: [n, c//4, h, w, c%4]  on [n, 64, 64, c]   ->   physical shape, inverse, padding, verdicts
 //! ```
 //!
-//! `question` reads the texts and checks that they fit together, `inverse` makes claims, `answer` has them judged. The
+//! `question` reads the texts and checks that they fit together, `inverse` and `parts` make claims, `answer` has them judged. The
 //! algebra that finds inverses is not trusted: only claims that the judge proved are printed.
 
 mod answer;
 mod inverse;
+mod parts;
 mod question;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,8 @@ pub(super) use question::{Question, Texts};
   tilewright map NCHW4c --shape n,c,h,w
   tilewright map 'lambda i, j: [2*i + j]' --shape 3,4     # refuted: exit code 1
   tilewright map 'lambda n, h, w, c: [n, c//4, h, AXIS_SEPARATOR, w, c%4]' --shape n,64,64,c --assume 'c % 4 == 0'
+  tilewright map 'lambda io, ii: [io*4 + ii]' --shape 5,4 --where 'io*4 + ii < 17'   # only the 17 indices below the bound
+  tilewright map 'lambda i, j: [i//4, i%4*8 + j]' --shape 13,8 --parts --inner j
   tilewright map 'lambda i, j: [i*17 + j]' --shape 9,13 --physical-shape 160 --inverse 'lambda p: [p//17, p%17]' \\
       --padding 'lambda p: p%17 >= 13 or p//17 >= 9'
   echo '{\"map\":\"lambda i, j: [j, i]\",\"shape\":[3,5],\"at\":[[1,2]]}' | tilewright map --batch -")]
@@ -63,17 +66,29 @@ pub struct Args {
     /// What the map means, stated a second time: both are to be equal
     #[arg(long, value_name = "LAMBDA")]
     spec: Option<String>,
+    /// Restrict the map to the indices for which a predicate holds: a condition in the parameters of the map, or a lambda. It
+    /// is a premise of every obligation
+    #[arg(long = "where", value_name = "PREDICATE", allow_hyphen_values = true)]
+    predicate: Option<String>,
+    /// Say which part of which index each output is made of, as TVM's `detect_iter_map` does
+    #[arg(long)]
+    parts: bool,
+    /// Divide the map into one over these indices and one over the others, as TVM's `subspace_divide` does: each output is
+    /// outer * extent + inner
+    #[arg(long, value_name = "i,j")]
+    inner: Option<String>,
     /// Answer many requests, one JSON object a line whose keys are the options' names, such as
     /// {"map":"lambda i, j: [j, i]","shape":[3,"n"],"at":[[1,2]],"id":7}; `-` reads them from standard input. Every line
     /// is answered by a line, an empty one by an error
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["map", "shape", "at", "inverse", "padding", "assume", "physical_shape", "spec", "certificate"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["map", "shape", "at", "inverse", "padding", "assume", "physical_shape", "spec", "predicate", "parts", "inner", "certificate"])]
     batch: Option<String>,
     #[command(flatten)]
     certificate: CertificateOption,
 }
 
 /// The keys of a request of a batch, besides `id`.
-const KEYS: [&str; 8] = ["map", "shape", "at", "inverse", "padding", "assume", "physical_shape", "spec"];
+const KEYS: [&str; 11] =
+    ["map", "shape", "at", "inverse", "padding", "assume", "physical_shape", "spec", "where", "parts", "inner"];
 
 /// Prints the report on a map, or answers a batch.
 ///
@@ -131,6 +146,9 @@ fn texts(args: &Args) -> Result<Texts, Failure> {
         assume: args.assume.iter().map(named("assume")).collect(),
         physical_shape: args.physical_shape.as_ref().map(named("physical-shape")),
         spec: args.spec.as_ref().map(named("spec")),
+        predicate: args.predicate.as_ref().map(named("where")),
+        parts: args.parts,
+        inner: args.inner.as_ref().map(named("inner")),
     })
 }
 
@@ -145,6 +163,7 @@ fn from_json(request: &Request) -> Result<Texts, Failure> {
     };
     let lambda = |key: &'static str| batch::text(request, key).map(|found| found.map(named(key)));
     let at = batch::points(request, "at")?;
+    let inner = batch::texts(request, "inner")?;
     Ok(Texts {
         map: needed(batch::text(request, "map")?, "map", "such as {\"map\":\"lambda i, j: [j, i]\",\"shape\":[3,5]}")?,
         shape: needed(shape(request, "shape")?, "shape", "such as \"shape\":[3,\"n\"]")?,
@@ -154,6 +173,9 @@ fn from_json(request: &Request) -> Result<Texts, Failure> {
         assume: batch::texts(request, "assume")?.into_iter().map(named("assume")).collect(),
         physical_shape: shape(request, "physical_shape")?.map(named("physical_shape")),
         spec: lambda("spec")?,
+        predicate: lambda("where")?,
+        parts: batch::flag(request, "parts")?,
+        inner: (!inner.is_empty()).then(|| named("inner")(inner.join(","))),
     })
 }
 

@@ -26,6 +26,9 @@ pub struct MapReport {
     pub premises: Vec<String>,
     /// Conditions on symbolic extents that were assumed.
     pub assumptions: Vec<String>,
+    /// The predicate that restricts the domain of the map.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<String>,
     /// The images of the indices that were asked for.
     pub at: Vec<AtRow>,
     /// A lambda from physical to logical indices, if one was stated or found and then proved.
@@ -33,6 +36,12 @@ pub struct MapReport {
     /// A lambda that is true on exactly the physical indices that no logical index reaches; none if none was proved.
     /// For a map that reaches all of them it is `lambda ...: False`.
     pub padding: Option<String>,
+    /// The parts of each output, if they were asked for; null if they are not proved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Option<Vec<PartsRow>>>,
+    /// The map over outer and inner indices, if it was asked for; null if it is not proved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subspace: Option<Option<SubspaceRow>>,
     /// The obligations of the map with their verdicts.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
@@ -47,6 +56,45 @@ pub struct AtRow {
     pub physical: Vec<i128>,
     /// The index in the flat buffer; null if an extent that it depends on is symbolic.
     pub flat: Option<Vec<i128>>,
+}
+
+/// An output of a map as a sum of parts of the logical indices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartsRow {
+    /// The parts; the output is the sum of them and the base.
+    pub parts: Vec<PartRow>,
+    /// The number that is added to the parts.
+    pub base: Dim,
+}
+
+/// The part `axis // lower_factor % extent * scale` of an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartRow {
+    /// The name of the logical index.
+    pub axis: String,
+    /// What the index is divided by.
+    pub lower_factor: Dim,
+    /// The number of values of the part.
+    pub extent: Dim,
+    /// What the part is multiplied by.
+    pub scale: Dim,
+}
+
+/// A map over outer and inner indices: each output is `outer * extent + inner`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SubspaceRow {
+    /// The map of the outer indices: which block.
+    pub outer: String,
+    /// The map of the inner indices: where in the block.
+    pub inner: String,
+    /// The shape of a block: the extent of the inner map on each axis.
+    pub extents: Vec<Dim>,
+    /// What the predicate that restricts the domain says of the outer indices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outer_where: Option<String>,
+    /// What it says of the inner indices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner_where: Option<String>,
 }
 
 impl MapReport {

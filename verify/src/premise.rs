@@ -37,6 +37,8 @@ pub enum Premise {
     Padded(Vec<String>),
     /// The user assumes this of the integers of the call.
     Assumed(String),
+    /// The map is used for the indices for which this predicate holds, and for no others.
+    Restricted(String),
     /// The program before keeps to these obligations, which nobody has shown: the program after does if the one before does.
     Before(Vec<String>),
     /// The threads of a launch wait for each other before and after the loops over these variables, without a barrier in the program.
@@ -79,6 +81,7 @@ impl Premise {
         let shapes = [("the logical shape", claim.map.domain()), ("the physical shape", claim.shape)];
         let mut found = Self::of_shapes(symbols, &shapes);
         found.extend(claim.assumptions.iter().map(|assumption| Self::Assumed(assumption.to_string())));
+        found.extend(claim.predicate.map(|predicate| Self::Restricted(predicate.to_string())));
         found
     }
 
@@ -179,6 +182,7 @@ impl fmt::Display for Premise {
             Self::Extents(names) => write!(f, "at least 1: {}", names.join(", ")),
             Self::Sizes(names) => write!(f, "at most {MAX_SYMBOLIC_ELEMENTS} elements each: {}", names.join(", ")),
             Self::Assumed(condition) => write!(f, "assumed: {condition}"),
+            Self::Restricted(predicate) => write!(f, "only indices for which {predicate}"),
             Self::HostPadding { buffer, value } => write!(f, "the caller writes {value} to the padding of {buffer}"),
             Self::Padded(names) => write!(f, "the caller passes room for padding in {}", names.join(", ")),
             Self::Waits(names) => {

@@ -152,6 +152,12 @@ impl<'a> Reader<'a> {
                 let help = "write it as a statement; a value comes from `T.texture2d_load`";
                 return self.error("texture-store", range, "`texture2d_store` is a statement, not a value", help);
             }
+            "call_intrin" | "call_pure_intrin"
+                if self.positional_texture(call).is_some_and(|found| found.name == "texture2d_load") =>
+            {
+                let found = self.positional_texture(call)?;
+                self.texture_load_at(found)?
+            }
             "load" | "store" => {
                 let help =
                     "write `A[i]`; for the memory of `p = T.allocate(...)`, `X = T.Buffer(..., data=p)` and `X[i]`";
@@ -167,8 +173,8 @@ impl<'a> Reader<'a> {
                 return self.error("unsupported", range, format!("`T.{name}` takes vectors apart"), help);
             }
             "nd_mem_alloc_with_scope" => {
-                let help = "allocate the texture with `T.texture2d_alloca(height=h, width=w, dtype=\"float32\")`, or give \
-                    the program before TVM lowers textures, with `T.alloc_buffer(..., scope=\"global.texture\")`";
+                let help = "state its type, `X: T.handle(\"float32\", \"global.texture\") = ...`, or allocate the texture with \
+                    `T.texture2d_alloca(height=h, width=w, dtype=\"float32\")`";
                 return self.error("unsupported", range, "memory of a texture has no type here", help);
             }
             // A hint for branch prediction, with the value of its argument.

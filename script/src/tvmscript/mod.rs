@@ -58,6 +58,7 @@ mod scopes;
 pub(crate) mod scripted;
 mod stmt;
 mod texture;
+mod texture_tvm;
 mod tuples;
 mod views;
 mod windows;

@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Returns the scope of an allocation.
-fn allocate(buffer: Buffer) -> ScopeWrapper {
+pub(super) fn allocate(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) }))
 }
 

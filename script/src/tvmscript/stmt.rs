@@ -335,6 +335,11 @@ impl<'a> Reader<'a> {
             let value = self.expr(value)?;
             return Some(BlockItem::Scope(self.bind_let(&name.id, value)));
         }
+        if let Some(memory) = self.texture_memory(&name.id, annotation, value) {
+            let buffer = memory?;
+            self.bind(name.id.as_str(), Binding::Buffer(buffer.clone()));
+            return Some(BlockItem::Scope(super::scopes::allocate(buffer)));
+        }
         let ty = match &**annotation {
             ast::Expr::Call(call) => self.dtype(&call.func)?,
             annotation => self.dtype(annotation)?,
@@ -457,6 +462,11 @@ impl<'a> Reader<'a> {
                 {
                     return self.barrier(inner).map(BlockItem::Stmt);
                 }
+                if let ast::Expr::Call(inner) = args.get(0)?
+                    && let Some(found) = self.positional_texture(inner).filter(|found| found.name == "texture2d_store")
+                {
+                    return self.texture_store_at(found).map(BlockItem::Stmt);
+                }
                 self.expr(args.get(0)?).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value))))
             }
             Some("Assert") => {
@@ -469,6 +479,11 @@ impl<'a> Reader<'a> {
                 self.error("attribute", call.range(), "`T.func_attr` must be at the top of a function", "move it there")
             }
             Some("texture2d_store") => self.texture_store(call).map(BlockItem::Stmt),
+            Some("call_intrin" | "call_pure_intrin")
+                if let Some(found) = self.positional_texture(call).filter(|found| found.name == "texture2d_store") =>
+            {
+                self.texture_store_at(found).map(BlockItem::Stmt)
+            }
             Some("Allocate") => self.allocate_declared(call).map(BlockItem::Scope),
             _ if self.opens_scope(call) => self.scope_from_call(None, call).map(BlockItem::Scope),
             _ => self.expr(expr).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value)))),

@@ -7,9 +7,8 @@
 //! C[i, j] = T.texture2d_load(Xt, row=i, column=j, lane=3)
 //! ```
 //!
-//! They are another notation for accesses to a texel buffer ([`tilewright_ir::texture`]). Coordinates must be named. The
-//! texture RFC writes the row first, TVM's own builtins take (x, y) with the column first, so a positional argument would
-//! be ambiguous.
+//! They are another notation for accesses to a texel buffer ([`tilewright_ir::texture`]). Here coordinates are named. TVM's own
+//! builtins take them by position, the column first: `texture_tvm` reads those.
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
@@ -21,12 +20,14 @@ use super::reader::Reader;
 use crate::source::span;
 
 /// The help for coordinates without a name.
-const NAMED: &str =
-    "name the coordinates: TVM's own builtins take (x, y), which is (column, row), so a position is ambiguous";
+const NAMED: &str = "name the coordinates; TVM's own builtins take (buffer, x, y, lane) and (buffer, x, y, value), where x is the column";
 
 impl<'a> Reader<'a> {
     /// Reads `T.texture2d_load(Xt, row=i, column=j)`: the four channels of a texel, or one of them with `lane=k`.
     pub(super) fn texture_load(&mut self, call: &'a ast::ExprCall) -> Option<Expr> {
+        if let Some(positional) = self.positional_texture(call) {
+            return self.texture_load_at(positional);
+        }
         let args = self.texture_args(call, "texture2d_load", &["buffer", "row", "column", "lane"], 1, 3)?;
         let (buffer, mut indices) = self.texel_indices(&args, call.range())?;
         indices.push(match args.get(3) {
@@ -38,18 +39,25 @@ impl<'a> Reader<'a> {
 
     /// Reads `T.texture2d_store(Xt, row=i, column=j, value=v)`. The value has four lanes.
     pub(super) fn texture_store(&mut self, call: &'a ast::ExprCall) -> Option<Stmt> {
+        if let Some(positional) = self.positional_texture(call) {
+            return self.texture_store_at(positional);
+        }
         let args = self.texture_args(call, "texture2d_store", &["buffer", "row", "column", "value"], 1, 4)?;
         let (buffer, mut indices) = self.texel_indices(&args, call.range())?;
         indices.push(whole_texel());
-        let given = args.get(3)?;
+        let value = self.texel_value(&buffer, args.get(3)?)?;
+        Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
+    }
+
+    /// Reads the value of a texel, which has four lanes.
+    pub(super) fn texel_value(&mut self, buffer: &Buffer, given: &'a ast::Expr) -> Option<Expr> {
         let value = self.value(given)?;
         if value.expr.dtype().is_scalar() {
             let message = format!("`{}` is one value, but a texel has {CHANNELS} channels", value.expr);
             let help = "if all channels are to have it: `T.Broadcast(..., 4)`";
             return self.error("type", given.range(), message, help);
         }
-        let value = self.coerce(value, buffer.dtype.with_lanes(CHANNELS), given.range())?;
-        Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
+        self.coerce(value, buffer.dtype.with_lanes(CHANNELS), given.range())
     }
 
     /// Reads `T.texture2d_alloca(height=35, width=9, dtype="float32", scope="texture")`, the allocation of the texel buffer
@@ -57,7 +65,18 @@ impl<'a> Reader<'a> {
     pub(super) fn texture_alloca(&mut self, call: &'a ast::ExprCall, name: &str) -> Option<Buffer> {
         let args = self.texture_args(call, "texture2d_alloca", &["height", "width", "dtype", "scope"], 0, 3)?;
         let (height, width) = (self.scalar_index(args.get(0)?, "height"), self.scalar_index(args.get(1)?, "width"));
-        let (dtype, scope) = (args.get(2)?, args.get(3));
+        self.texels(name, (height?, width?), args.get(2)?, args.get(3), call.range())
+    }
+
+    /// The texel buffer `name` of this height and width, in a scope of textures.
+    pub(super) fn texels(
+        &mut self,
+        name: &str,
+        (height, width): (Expr, Expr),
+        dtype: &'a ast::Expr,
+        scope: Option<&'a ast::Expr>,
+        range: TextRange,
+    ) -> Option<Buffer> {
         let ty = self.dtype(dtype)?;
         if !ty.is_scalar() || !is_channel_type(ty.scalar) {
             let help = "float16, float32 and signed or unsigned integers of 8, 16 or 32 bits are possible";
@@ -73,13 +92,13 @@ impl<'a> Reader<'a> {
                 }
             },
         };
-        let shape = vec![height?, width?, Expr::int(CHANNELS.into())];
+        let shape = vec![height, width, Expr::int(CHANNELS.into())];
         let data = Var::new(name, DataType::HANDLE);
         // If an attribute transforms the layout, the separators would belong to the result and not to rows and columns.
         let rank = self.final_rank(name, &data, &shape)?;
         let Some(axis_separators) = AxisSeparators::new(vec![1, 2], rank).ok().filter(AxisSeparators::is_flat) else {
             let help = "declare it with `T.alloc_buffer(..., scope=\"texture\")`";
-            return self.error("texture-separators", call.range(), "rows and columns have a layout already", help);
+            return self.error("texture-separators", range, "rows and columns have a layout already", help);
         };
         let info = BufferInfo {
             name: name.to_owned(),
@@ -90,7 +109,7 @@ impl<'a> Reader<'a> {
             axis_separators,
             scope,
             data,
-            span: Some(span(call.range())),
+            span: Some(span(range)),
         };
         Some(Buffer::new(info))
     }
@@ -113,20 +132,25 @@ impl<'a> Reader<'a> {
 
     /// Reads the texel buffer, the row and the column of an access.
     fn texel_indices(&mut self, args: &BoundArgs<'a>, range: TextRange) -> Option<(Buffer, Vec<Expr>)> {
-        let buffer = self.buffer(args.get(0)?);
+        let buffer = self.texel_buffer(args.get(0)?, range);
         let (row, column) = (self.scalar_index(args.get(1)?, "row"), self.scalar_index(args.get(2)?, "column"));
-        let buffer = buffer?;
+        Some((buffer?, vec![row?, column?]))
+    }
+
+    /// Reads the name of a texel buffer.
+    pub(super) fn texel_buffer(&mut self, expr: &'a ast::Expr, range: TextRange) -> Option<Buffer> {
+        let buffer = self.buffer(expr)?;
         if !buffer.is_texel_buffer() {
             let message = format!("`{buffer}` is not a texture of rows, columns and 4 channels");
             let help = "make it with `T.texture2d_alloca`, or as a (height, width, 4) buffer in a texture scope with \
                 axis_separators=[1, 2]";
             return self.error("texture-buffer", range, message, help);
         }
-        Some((buffer, vec![row?, column?]))
+        Some(buffer)
     }
 
     /// Reads a scalar integer; `what` names it in errors.
-    fn scalar_index(&mut self, expr: &'a ast::Expr, what: &str) -> Option<Expr> {
+    pub(super) fn scalar_index(&mut self, expr: &'a ast::Expr, what: &str) -> Option<Expr> {
         let index = self.expr(expr)?;
         let ty = index.dtype();
         if ty.is_scalar() && ty.scalar.is_integer() {

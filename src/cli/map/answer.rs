@@ -6,10 +6,13 @@ use tilewright_verify::{Judge, MapClaim, Method, Obligation, Premise, Proof, Rea
 
 use super::super::failure::Failure;
 use super::super::point::Point;
-use super::inverse;
 use super::question::{self, Question};
-use crate::algebra;
+use super::{inverse, parts};
+use crate::algebra::{self, PhysicalShape};
 use crate::report::{AtRow, Dim, MapReport};
+
+/// Most points of a restricted domain that are enumerated to find the physical shape.
+const MAX_ENUMERATED: i128 = 1 << 15;
 
 /// The report on a map.
 ///
@@ -24,9 +27,18 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
     if let Some(meaning) = &question.meaning {
         claim = claim.meaning(meaning);
     }
+    if let Some(predicate) = &question.predicate {
+        claim = claim.restricted_to(predicate);
+    }
     let found = inverse::found(map, &physical, &question.assumptions);
+    let found = found.map(|found| inverse::restricted(found, claim));
     let claims = Claims { judge, claim, inverse: inverse.as_ref(), padding: padding.as_ref(), found: &found };
-    let judged = claims.judged();
+    let mut judged = claims.judged();
+    let parts = if question.parts { Some(parts::parts(question, claim, judge, &mut judged.rows)?) } else { None };
+    let subspace = match &question.inner {
+        Some((text, inner)) => Some(parts::subspace(question, (text, inner), claim, judge, &mut judged.rows)?),
+        None => None,
+    };
     // Claims are judged as they are, and made printable only afterwards: the judge sees no rewritten claim.
     let lambda = |claim: &InverseClaim| inverse::printable(claim).lambda();
     let padding_lambda = |claim: &InverseClaim| inverse::printable(claim).padding_lambda();
@@ -40,6 +52,9 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
         axis_separators: map.axis_separators().positions().to_vec(),
         flat_shape: Dim::shape(&flat_shape(map.axis_separators(), &physical)),
         premises: Premise::of_map(claim).iter().map(ToString::to_string).collect(),
+        predicate: question.predicate.as_ref().map(|predicate| inverse::plain(predicate).to_string()),
+        parts,
+        subspace,
         assumptions: question.assumptions.iter().map(ToString::to_string).collect(),
         at,
         inverse: judged.inverse.as_ref().map(lambda),
@@ -86,7 +101,7 @@ impl Claims<'_> {
     fn judged(&self) -> Judged {
         let first = match (self.inverse, self.found) {
             (Some(inverse), Ok(found)) => Some(inverse::with_padding(inverse, &found.vars, &found.padding)),
-            (Some(inverse), Err(_)) => Some(inverse::with_own_padding(self.claim.map, inverse, self.claim.assumptions)),
+            (Some(inverse), Err(_)) => Some(inverse::with_own_padding(self.claim, inverse)),
             (None, Ok(found)) => Some(found.clone()),
             (None, Err(_)) => None,
         };
@@ -139,9 +154,9 @@ impl Claims<'_> {
     /// that was found: that padding may be the fault.
     fn inverse_of(&self, first: Asked) -> Asked {
         match (self.inverse, self.found) {
-            (Some(inverse), Ok(_)) if !is_proved(&first) => self
-                .ask(inverse::with_own_padding(self.claim.map, inverse, self.claim.assumptions), Obligation::Inverse)
-                .or(first),
+            (Some(inverse), Ok(_)) if !is_proved(&first) => {
+                self.ask(inverse::with_own_padding(self.claim, inverse), Obligation::Inverse).or(first)
+            }
             _ => first,
         }
     }
@@ -216,6 +231,7 @@ fn why_not(row: &Report) -> String {
 pub(in super::super) fn physical_shape(question: &Question) -> Result<(Vec<Expr>, Vec<usize>), Failure> {
     let map = &question.map;
     let found = algebra::physical_shape_above_zero(map, &question.assumptions);
+    let found = found.map(|found| restricted_shape(question, found));
     if let Some(stated) = &question.physical_shape {
         let needed = |axis: usize| found.as_ref().ok().and_then(|found| found.extents.get(axis));
         let mut padded: Vec<usize> = (0..stated.len()).filter(|&axis| needed(axis) != stated.get(axis)).collect();
@@ -237,14 +253,62 @@ pub(in super::super) fn physical_shape(question: &Question) -> Result<(Vec<Expr>
     Ok((shape.extents, shape.padded_axes))
 }
 
+/// The physical shape of the map on the indices for which its predicate holds. A small constant domain is enumerated; otherwise
+/// an axis may be larger than needed if the predicate is about an index that its output depends on.
+fn restricted_shape(question: &Question, whole: PhysicalShape) -> PhysicalShape {
+    let map = &question.map;
+    let Some(predicate) = &question.predicate else { return whole };
+    if let Some(extents) = enumerated(map, predicate) {
+        return PhysicalShape { extents, padded_axes: Vec::new() };
+    }
+    let of_predicate = predicate.vars();
+    let is_loose =
+        |output: &Expr| output.vars().iter().any(|var| map.vars().contains(var) && of_predicate.contains(var));
+    let loose = (0..map.outputs().len()).filter(|&axis| is_loose(&map.outputs()[axis]));
+    let mut padded_axes: Vec<usize> = loose.chain(whole.padded_axes).collect();
+    padded_axes.sort_unstable();
+    padded_axes.dedup();
+    PhysicalShape { extents: whole.extents, padded_axes }
+}
+
+/// The least physical shape of a restricted map on a constant domain of few points; `None` if there are many, or an index has no
+/// image.
+fn enumerated(map: &IndexMap, predicate: &Expr) -> Option<Vec<Expr>> {
+    let domain: Vec<i128> = map.domain().iter().map(Expr::as_const_int).collect::<Option<_>>()?;
+    let points = domain.iter().try_fold(1i128, |points, extent| points.checked_mul(*extent))?;
+    if points > MAX_ENUMERATED {
+        return None;
+    }
+    let mut most = vec![0; map.outputs().len()];
+    for point in 0..points {
+        let (mut rest, mut index) = (point, vec![0; domain.len()]);
+        for (at, extent) in index.iter_mut().zip(&domain).rev() {
+            (*at, rest) = (rest % extent, rest / extent);
+        }
+        let bindings: Bindings = map.vars().iter().cloned().zip(index).collect();
+        if predicate.eval_index(&bindings).ok()? != 0 {
+            for (most, output) in most.iter_mut().zip(map.outputs()) {
+                *most = (*most).max(output.eval_index(&bindings).ok()?);
+            }
+        }
+    }
+    let extent = |(most, output): (i128, &Expr)| Expr::int_of(most.checked_add(1)?, output.dtype().scalar);
+    most.into_iter().zip(map.outputs()).map(extent).collect()
+}
+
 /// The place of the first output that has no extent.
 fn place_without_extent(question: &Question) -> Option<Span> {
+    place_of_first(question, |alone| algebra::physical_shape_above_zero(alone, &question.assumptions).is_err())
+}
+
+/// The place of the first output that has a fault if it is the only output of the map.
+pub(super) fn place_of_first(question: &Question, is_faulty: impl Fn(&IndexMap) -> bool) -> Option<Span> {
     let map = &question.map;
-    let has_extent = |output: &Expr| {
+    let is_faulty = |output: &Expr| {
         let alone = IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), vec![output.clone()], Vec::new());
-        alone.is_ok_and(|alone| algebra::physical_shape_above_zero(&alone, &question.assumptions).is_ok())
+        !alone.is_ok_and(|alone| !is_faulty(&alone))
     };
-    let axis = map.outputs().iter().position(|output| !has_extent(output))?;
+    let axis = map.outputs().iter().position(is_faulty)?;
     output_spans(&question.source.text)?.get(axis).copied()
 }
 

@@ -3,7 +3,8 @@
 //! Nothing in this file is trusted. Every claim goes to the judge before it is printed.
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
+use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim, Var};
+use tilewright_verify::MapClaim;
 
 use super::question::FUNCTIONS;
 use crate::algebra;
@@ -27,10 +28,28 @@ pub(super) fn with_padding(inverse: &IndexMap, vars: &[Var], padding: &Expr) -> 
 }
 
 /// An inverse with the padding that follows from it, if it is a left inverse.
-pub(super) fn with_own_padding(map: &IndexMap, inverse: &IndexMap, assumptions: &[Expr]) -> InverseClaim {
+pub(super) fn with_own_padding(claim: MapClaim<'_>, inverse: &IndexMap) -> InverseClaim {
     let (vars, outputs) = (inverse.vars().to_vec(), inverse.outputs().to_vec());
-    let padding = algebra::padding_of(map, inverse.domain(), &vars, &outputs, assumptions);
-    InverseClaim { vars, outputs, padding }
+    let padding = algebra::padding_of(claim.map, inverse.domain(), &vars, &outputs, claim.assumptions);
+    restricted(InverseClaim { vars, outputs, padding }, claim)
+}
+
+/// The inverse of a map on its box, as one of the restricted map: a physical index whose logical index does not satisfy the
+/// predicate is padding.
+pub(super) fn restricted(inverse: InverseClaim, claim: MapClaim<'_>) -> InverseClaim {
+    let Some(predicate) = claim.predicate else { return inverse };
+    let back = Substitution::new(claim.map.vars(), inverse.outputs.iter().cloned()).apply(predicate);
+    let symbols = back.vars().into_iter().filter(|var| !inverse.vars.contains(var));
+    let ranges = symbols.fold(algebra::Ranges::new(), |ranges, symbol| ranges.with_symbol(&symbol));
+    let places = inverse.vars.iter().zip(claim.shape);
+    let ranges = places.fold(ranges, |ranges, (var, extent)| ranges.with(var, extent));
+    let excluded = algebra::simplify(&algebra::negate(&back), &ranges);
+    let padding = match (inverse.padding.as_const_int(), excluded.as_const_int()) {
+        (Some(0), _) => excluded,
+        (_, Some(0)) => inverse.padding,
+        _ => Expr::binary(BinaryOp::Or, inverse.padding, excluded),
+    };
+    InverseClaim { padding, ..inverse }
 }
 
 /// The claim in a form that Python can read: no parameter has the name of a symbol or function, and nothing is called

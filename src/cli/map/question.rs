@@ -1,5 +1,6 @@
 //! The question about a map: texts that were read, and checked to fit together.
 
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Diagnostic, Expr, IndexMap, Span, Var};
 use tilewright_script::{Source, Symbols, read_condition, read_index_map, read_predicate, read_shape, span_of_name};
 
@@ -23,6 +24,9 @@ pub(in super::super) struct Texts {
     pub(in super::super) assume: Vec<Source>,
     pub(in super::super) physical_shape: Option<Source>,
     pub(in super::super) spec: Option<Source>,
+    pub(in super::super) predicate: Option<Source>,
+    pub(in super::super) parts: bool,
+    pub(in super::super) inner: Option<Source>,
 }
 
 /// A map on a shape, and everything that was stated about it. All parts fit together.
@@ -35,6 +39,12 @@ pub(in super::super) struct Question {
     pub(super) assumptions: Vec<Expr>,
     pub(super) points: Vec<Point>,
     pub(super) meaning: Option<IndexMap>,
+    /// The predicate that restricts the domain, in the parameters of the map.
+    pub(super) predicate: Option<Expr>,
+    /// Whether the parts of each output are asked for.
+    pub(super) parts: bool,
+    /// The inner indices of a division of the map, with their text.
+    pub(super) inner: Option<(Source, Vec<Var>)>,
     inverse: Option<Source>,
     padding: Option<Source>,
     symbols: Symbols,
@@ -95,9 +105,25 @@ impl Question {
             Some(format) => (physical_shape.or(Some(format.shape)), meaning.or(Some(format.meaning))),
             None => (physical_shape, meaning),
         };
-        let points = texts.at.into_iter().map(|text| read_point(text, &map)).collect::<Result<_, _>>()?;
-        let (inverse, padding) = (texts.inverse, texts.padding);
-        Ok(Self { source: texts.map, map, physical_shape, assumptions, points, meaning, inverse, padding, symbols })
+        let predicate = texts.predicate.as_ref().map(|text| predicate(text, &map, &symbols)).transpose()?;
+        let inner = texts.inner.map(|text| Ok((inner(&text, &map)?, text))).transpose()?;
+        let inner = inner.map(|(vars, text)| (text, vars));
+        let point = |text| read_point(text, &map, predicate.as_ref());
+        let points = texts.at.into_iter().map(point).collect::<Result<_, _>>()?;
+        Ok(Self {
+            source: texts.map,
+            map,
+            physical_shape,
+            assumptions,
+            points,
+            meaning,
+            predicate,
+            parts: texts.parts,
+            inner,
+            inverse: texts.inverse,
+            padding: texts.padding,
+            symbols,
+        })
     }
 
     /// The map on its shape.
@@ -175,6 +201,43 @@ fn meaning(text: &Source, map: &IndexMap, symbols: &mut Symbols) -> Result<Index
     Ok(meaning)
 }
 
+/// Reads a predicate on the indices of a map: a lambda, or a condition in the names of the map's parameters.
+fn predicate(text: &Source, map: &IndexMap, symbols: &Symbols) -> Result<Expr, Failure> {
+    let mut symbols = symbols.clone();
+    let known = symbols.vars().len();
+    let is_lambda = text.text.trim_start().starts_with("lambda");
+    let (vars, predicate) = if is_lambda {
+        read_predicate(&text.text, map.domain(), &mut symbols).map_err(|faults| Failure::input(text, faults))?
+    } else {
+        // Faults are found in the text as it stands; then it becomes the body of a lambda over the map's parameters.
+        read_condition(&text.text, &mut symbols.clone()).map_err(|faults| Failure::input(text, faults))?;
+        let names: Vec<&str> = map.vars().iter().map(Var::name).collect();
+        let lambda = format!("lambda {}: ({})", names.join(", "), text.text);
+        read_predicate(&lambda, map.domain(), &mut symbols)
+            .map_err(|_| fault(text, "predicate", "the predicate cannot be read", "write it as a lambda"))?
+    };
+    only_known(text, &symbols, known)?;
+    Ok(Substitution::new(&vars, map.vars().iter().map(Expr::from)).apply(&predicate))
+}
+
+/// Reads the names of some parameters of a map.
+fn inner(text: &Source, map: &IndexMap) -> Result<Vec<Var>, Failure> {
+    let mut found: Vec<Var> = Vec::new();
+    for name in text.text.split(',').map(str::trim) {
+        let Some(var) = map.vars().iter().find(|var| var.name() == name) else {
+            let names: Vec<&str> = map.vars().iter().map(Var::name).collect();
+            let place = span_of_name(name, &text.text);
+            let help = format!("the parameters are {}", names.join(", "));
+            let message = format!("`{name}` is no parameter of the map");
+            return Err(fault_at(text, place, "unknown-name", message, &help));
+        };
+        if !found.contains(var) {
+            found.push(var.clone());
+        }
+    }
+    Ok(found)
+}
+
 /// Names beyond the first `known` are mistakes.
 fn only_known(text: &Source, symbols: &Symbols, known: usize) -> Result<(), Failure> {
     let unknown = symbols.vars().get(known..).unwrap_or_default();
@@ -209,13 +272,20 @@ pub(super) fn fault_at(
 }
 
 /// Reads an index of the map's domain.
-fn read_point(source: Source, map: &IndexMap) -> Result<Point, Failure> {
+fn read_point(source: Source, map: &IndexMap, predicate: Option<&Expr>) -> Result<Point, Failure> {
     let point = Point::read(source)?;
     point.check_rank(map.domain().len(), "the shape")?;
     for (axis, (index, extent)) in point.index.iter().zip(map.domain()).enumerate() {
         let too_large = extent.as_const_int().is_some_and(|extent| *index >= extent);
         if *index < 0 || too_large {
             return Err(point.outside(axis, "the shape", &format!("in 0..{extent}")));
+        }
+    }
+    if let Some(predicate) = predicate {
+        let bindings = map.vars().iter().cloned().zip(point.index.iter().copied()).collect();
+        if predicate.eval_index(&bindings).is_ok_and(|holds| holds == 0) {
+            let message = format!("the predicate `{predicate}` does not hold at {:?}", point.index);
+            return Err(fault(&point.source, "outside", message, "give an index for which it holds"));
         }
     }
     Ok(point)

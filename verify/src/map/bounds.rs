@@ -36,6 +36,9 @@ pub(super) fn outside(
     shape: &[i128],
     point: &[i128],
 ) -> Option<Counterexample> {
+    if !claim.admits(point, symbols) {
+        return None;
+    }
     let image = match claim.map.eval(point, symbols) {
         Ok(image) => image,
         Err(error) => {
@@ -56,8 +59,10 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let pairs = graph.outputs.iter().zip(&instance.shape);
     let flags: Option<Vec<_>> = pairs.map(|(&output, &extent)| builder.outside(output, extent)).collect();
     let Some(flags) = flags else { return does_not_replay(&[]) };
-    let found = instance.first(&builder, instance.domain.len(), &flags, limit);
-    settle(&found, limit, replay)
+    match instance.first_logical(&mut builder, &flags, limit) {
+        Some(found) => settle(&found, limit, replay),
+        None => each_point(&instance.domain, limit, replay),
+    }
 }
 
 /// Tries some points of a shape that is too large for enumeration.

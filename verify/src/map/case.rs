@@ -21,7 +21,7 @@ use tilewright_ir::{Bindings, Expr, Var};
 
 use super::MapClaim;
 use super::instance::{Answer, Instance};
-use super::shrink;
+use super::{restriction, shrink};
 use crate::digits::Accepted;
 use crate::door::everywhere;
 use crate::enumerate::{MAX_POINTS, shapes};
@@ -60,12 +60,20 @@ pub(super) struct Shared<'a> {
     constant: OnceCell<Option<Instance<'a>>>,
     digits: OnceCell<Option<Accepted>>,
     small: OnceCell<Vec<Instance<'a>>>,
+    /// The decision if the predicate of the claim holds nowhere, or may lack a value.
+    restriction: OnceCell<Option<Decision>>,
 }
 
 impl Shared<'_> {
     /// Nothing is compiled yet.
     pub(super) fn new(claim: MapClaim<'_>) -> Self {
-        Self { symbols: claim.symbols(), constant: OnceCell::new(), digits: OnceCell::new(), small: OnceCell::new() }
+        Self {
+            symbols: claim.symbols(),
+            constant: OnceCell::new(),
+            digits: OnceCell::new(),
+            small: OnceCell::new(),
+            restriction: OnceCell::new(),
+        }
     }
 }
 
@@ -102,8 +110,10 @@ impl<'a> Case<'a> {
                 return Vec::new();
             }
             let exprs = self.claim.map.domain().iter().chain(self.claim.map.outputs()).chain(self.claim.shape);
+            let exprs = exprs.chain(self.claim.predicate);
             let shapes = shapes(self.symbols(), self.claim.assumptions, exprs).into_iter();
-            shapes.filter_map(|symbols| Instance::new(self.judge, self.claim, symbols)).collect()
+            let instances = shapes.filter_map(|symbols| Instance::new(self.judge, self.claim, symbols));
+            instances.filter(|instance| instance.is_inhabited).collect()
         };
         self.shared.small.get_or_init(make)
     }
@@ -120,6 +130,10 @@ impl<'a> Case<'a> {
     /// A judge that records a certificate asks the later tiers too, until one with a recorded proof agrees. Two tiers that
     /// contradict each other are an internal error.
     pub(super) fn decide(&self, tiers: &[Tier]) -> Decision {
+        let restriction = self.shared.restriction.get_or_init(|| restriction::unusable(self));
+        if let Some(decision) = restriction {
+            return decision.clone();
+        }
         let mut reasons: Vec<Reason> = Vec::new();
         let mut last = Method::Nothing;
         let mut rest = tiers.iter();
@@ -212,7 +226,9 @@ pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
 /// The digit certificate of the claim.
 fn by_digits(case: &Case<'_>) -> Option<Decision> {
     let accepted = case.shared.digits.get_or_init(|| Accepted::of(case.judge, &case.claim));
-    accepted.as_ref()?.decide(case.judge, case.obligation)
+    let decided = accepted.as_ref()?.decide(case.judge, case.obligation)?;
+    // A certificate is about all indices of the box.
+    if case.claim.predicate.is_some() { restriction::of_the_box(case.obligation, decided) } else { Some(decided) }
 }
 
 /// All points of a constant shape, if that takes some tens of milliseconds.

@@ -10,13 +10,13 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::Bindings;
+use tilewright_ir::{BinaryOp, Bindings};
 
 use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Graph, Instance, does_not_replay, each_point, too_many};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
-use crate::enumerate::{self, NodeId};
+use crate::enumerate::{self, Builder, NodeId};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
@@ -34,6 +34,9 @@ pub(super) const OBLIGATION: Obligation = (
 
 /// A counterexample if two different points have the same image.
 pub(super) fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) -> Option<Counterexample> {
+    if !claim.admits(a, symbols) || !claim.admits(b, symbols) {
+        return None;
+    }
     let image = claim.map.eval(a, symbols).ok()?;
     let text = format!("{} and {} both land on {}", tuple(a), tuple(b), tuple(&image));
     (a != b && claim.map.eval(b, symbols).ok()? == image).then(|| at(claim, symbols, &[a, b], text))
@@ -48,13 +51,13 @@ struct Group {
     outputs: Vec<NodeId>,
 }
 
-/// The groups of a map. An axis that no output depends on is a group without outputs; an axis of extent 1 is in no group.
-fn groups(graph: &Graph) -> Vec<Group> {
-    let moving = |axis: &usize| graph.builder.range(graph.axes[*axis]).constant().is_none();
+/// The groups of a map over these outputs. An axis that no output depends on is a group without outputs; an axis of extent 1 is in no group.
+fn groups(builder: &Builder, axes: &[NodeId], outputs: &[NodeId]) -> Vec<Group> {
+    let moving = |axis: &usize| builder.range(axes[*axis]).constant().is_none();
     let mut groups: Vec<Group> =
-        (0..graph.axes.len()).filter(moving).map(|axis| Group { axes: vec![axis], outputs: Vec::new() }).collect();
-    for &output in &graph.outputs {
-        let used = graph.builder.axes(output);
+        (0..axes.len()).filter(moving).map(|axis| Group { axes: vec![axis], outputs: Vec::new() }).collect();
+    for &output in outputs {
+        let used = builder.axes(output);
         let (joined, others): (Vec<Group>, Vec<Group>) =
             groups.into_iter().partition(|group| group.axes.iter().any(|axis| used.contains(axis)));
         groups = others;
@@ -72,13 +75,28 @@ fn groups(graph: &Graph) -> Vec<Group> {
     groups
 }
 
+/// The outputs of a map, and for a restricted claim one more: it is 0 at the indices for which the predicate holds, and has a
+/// value of its own at each other one, so that only collisions between the former are left.
+fn told_apart(graph: &Graph, domain: &[i128]) -> Option<(Builder, Vec<NodeId>)> {
+    let (mut builder, mut outputs) = (graph.builder.clone(), graph.outputs.clone());
+    if let Some(holds) = graph.predicate {
+        let (zero, one) = (builder.int(0)?, builder.int(1)?);
+        let fails = builder.binary(BinaryOp::Eq, holds, zero)?;
+        let place = builder.place(&graph.axes, domain)?;
+        let own = builder.binary(BinaryOp::Add, place, one)?;
+        outputs.push(builder.binary(BinaryOp::Mul, fails, own)?);
+    }
+    Some((builder, outputs))
+}
+
 /// Enumerates group by group; the documentation of `instance` says why that is sufficient.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(graph) = &instance.graph else { return one_by_one(instance, limit) };
+    let Some((builder, outputs)) = told_apart(graph, &instance.domain) else { return one_by_one(instance, limit) };
     let mut first: Option<(Vec<i128>, Vec<i128>)> = None;
     let (mut points, mut open) = (0, false);
-    for group in groups(graph) {
-        match first_of_group(instance, graph, &group, limit) {
+    for group in groups(&builder, &graph.axes, &outputs) {
+        match first_of_group(instance, &builder, &group, limit) {
             Ok((looked_at, None)) => points += looked_at,
             Ok((_, Some(pair))) => first = Some(first.map_or_else(|| pair.clone(), |first| first.min(pair.clone()))),
             Err(()) => open = true,
@@ -97,12 +115,12 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
 #[expect(clippy::type_complexity, reason = "a pair of indices, or none")]
 fn first_of_group(
     instance: &Instance<'_>,
-    graph: &Graph,
+    builder: &Builder,
     group: &Group,
     limit: u64,
 ) -> Result<(u64, Option<(Vec<i128>, Vec<i128>)>), ()> {
     let rank = instance.domain.len();
-    let determined: Vec<usize> = group.outputs.iter().filter_map(|&output| graph.builder.determines(output)).collect();
+    let determined: Vec<usize> = group.outputs.iter().filter_map(|&output| builder.determines(output)).collect();
     if group.axes.iter().all(|axis| determined.contains(axis)) {
         return Ok((0, None));
     }
@@ -111,7 +129,7 @@ fn first_of_group(
         second[group.axes[0]] = 1;
         return Ok((0, Some((second, vec![0; rank]))));
     }
-    let mut builder = graph.builder.clone();
+    let mut builder = builder.clone();
     let key = builder.key(&group.outputs);
     let roots = key.map_or_else(|| group.outputs.clone(), |(key, _)| vec![key]);
     let program = builder.program_over(&roots, &group.axes).filter(|program| program.points() <= limit).ok_or(())?;
@@ -125,6 +143,9 @@ fn one_by_one(instance: &Instance<'_>, limit: u64) -> Answer {
     let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
     let mut without = None;
     let answer = each_point(&instance.domain, limit, |point| {
+        if !instance.claim.admits(point, &instance.symbols) {
+            return None;
+        }
         let Ok(image) = instance.claim.map.eval(point, &instance.symbols) else {
             without.get_or_insert_with(|| point.to_vec());
             return None;

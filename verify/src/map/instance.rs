@@ -10,10 +10,13 @@
 //!   collision differs in some group, and with 0 elsewhere that group alone gives one. An axis that no output depends
 //!   on is a group without outputs: injective only if its extent is 1. Row-major order restricted to a group is that of
 //!   the group, so the first collision is the first of the groups' first ones.
+//!
+//! A predicate that restricts the domain becomes part of each statement about single outputs. For *injective* it is one more
+//! output, which is different at all indices for which the predicate does not hold (`injective`).
 
 use tilewright_ir::Bindings;
 
-use super::MapClaim;
+use super::{MapClaim, restriction};
 use crate::concrete::{extents, stated_extents};
 use crate::enumerate::{Builder, NodeId, first_nonzero};
 use crate::judge::Judge;
@@ -22,7 +25,7 @@ use crate::verdict::Counterexample;
 
 /// Greatest number of points of a map that has to be evaluated one point at a time, because an operation may lack a value
 /// or leave 64 bits.
-const SLOW_POINTS: u64 = 1 << 15;
+pub(super) const SLOW_POINTS: u64 = 1 << 15;
 /// Greatest number of axes of a map that is enumerated.
 const MAX_RANK: usize = 1024;
 
@@ -50,8 +53,10 @@ pub(super) struct Instance<'a> {
     pub(super) domain: Vec<i128>,
     /// The values of the physical extents. An axis whose extent is 0 or negative holds no index.
     pub(super) shape: Vec<i128>,
-    /// The map as a graph; `None` if some output may lack a value or leave 64 bits.
+    /// The map as a graph; `None` if some output or the predicate may lack a value or leave 64 bits.
     pub(super) graph: Option<Graph>,
+    /// Whether the domain has an index for which the predicate holds; false if that is not known.
+    pub(super) is_inhabited: bool,
 }
 
 /// The graph of a map over its domain.
@@ -63,6 +68,8 @@ pub(super) struct Graph {
     pub(super) axes: Vec<NodeId>,
     /// The outputs of the map.
     pub(super) outputs: Vec<NodeId>,
+    /// The predicate of the claim, 0 where it does not hold.
+    pub(super) predicate: Option<NodeId>,
 }
 
 /// The result of a search for the first index at which one of several flags is set.
@@ -77,14 +84,19 @@ pub(super) struct Found {
 }
 
 impl<'a> Instance<'a> {
-    /// The claim for these values of the symbols; `None` if an extent has no value or the domain is empty.
+    /// The claim for these values of the symbols; `None` if an extent has no value, or the domain is empty or has no index
+    /// for which the predicate holds.
     pub(super) fn new(judge: &'a Judge, claim: MapClaim<'a>, symbols: Bindings) -> Option<Self> {
         let (domain, shape) = (extents(claim.map.domain(), &symbols)?, stated_extents(claim.shape, &symbols)?);
         if domain.contains(&0) {
             return None;
         }
         let graph = (domain.len() <= MAX_RANK).then(|| Graph::new(claim, &domain, &symbols)).flatten();
-        Some(Self { judge, claim, symbols, domain, shape, graph })
+        let is_inhabited = restriction::is_inhabited(judge, claim, &domain, &symbols, graph.as_ref());
+        if is_inhabited == Some(false) {
+            return None;
+        }
+        Some(Self { judge, claim, symbols, domain, shape, graph, is_inhabited: is_inhabited.is_some() })
     }
 
     /// The claim restricted to a smaller box at the origin. A counterexample there is one of the whole claim.
@@ -97,12 +109,25 @@ impl<'a> Instance<'a> {
             domain,
             shape: self.shape.clone(),
             graph,
+            is_inhabited: false,
         }
     }
 
     /// The number of points of the domain, if it fits 64 bits.
     pub(super) fn points(&self) -> Option<u64> {
         self.domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?))
+    }
+
+    /// The first logical index, in row-major order, at which one of `flags` is not 0 and the predicate holds. The map's
+    /// variables are bound to the axes.
+    pub(super) fn first_logical(&self, builder: &mut Builder, flags: &[NodeId], limit: u64) -> Option<Found> {
+        let Some(predicate) = self.claim.predicate else {
+            return Some(self.first(builder, self.domain.len(), flags, limit));
+        };
+        let holds = builder.expr(predicate)?;
+        let flags: Option<Vec<NodeId>> =
+            flags.iter().map(|&flag| builder.binary(tilewright_ir::BinaryOp::And, holds, flag)).collect();
+        Some(self.first(builder, self.domain.len(), &flags?, limit))
     }
 
     /// The first index, in row-major order, at which one of `flags` is not 0.
@@ -132,7 +157,11 @@ impl Graph {
         let mut builder = Builder::new(domain, symbols)?;
         let axes = builder.bind_axes(claim.map.vars())?;
         let outputs = claim.map.outputs().iter().map(|output| builder.expr(output)).collect::<Option<_>>()?;
-        Some(Self { builder, axes, outputs })
+        let predicate = match claim.predicate {
+            Some(predicate) => Some(builder.expr(predicate)?),
+            None => None,
+        };
+        Some(Self { builder, axes, outputs, predicate })
     }
 }
 

@@ -38,10 +38,10 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(inverse) = instance.claim.inverse else { return Answer::Open(Reason::undecided("no inverse is claimed")) };
     let lost = |index: &[i128]| lost(instance.claim, inverse, &instance.symbols, index);
     let there = match not_back(instance, inverse) {
-        Some((builder, flags)) => {
-            let found = instance.first(&builder, instance.domain.len(), &flags, limit);
-            settle(&found, limit, lost)
-        }
+        Some((mut builder, flags)) => match instance.first_logical(&mut builder, &flags, limit) {
+            Some(found) => settle(&found, limit, lost),
+            None => each_point(&instance.domain, limit, lost),
+        },
         None => each_point(&instance.domain, limit, lost),
     };
     let Answer::Holds(points) = there else { return there };
@@ -98,6 +98,10 @@ fn not_again(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder
         let inside = builder.clamped(back, extent)?;
         builder.bind(var, inside);
     }
+    if let Some(predicate) = instance.claim.predicate {
+        let holds = builder.expr(predicate)?;
+        wrong.push(builder.unary(UnaryOp::Not, holds)?);
+    }
     for (output, &place) in instance.claim.map.outputs().iter().zip(&places) {
         let again = builder.expr(output)?;
         wrong.push(builder.binary(BinaryOp::Ne, again, place)?);
@@ -142,6 +146,9 @@ pub(super) fn lost(
     symbols: &Bindings,
     point: &[i128],
 ) -> Option<Counterexample> {
+    if !claim.admits(point, symbols) {
+        return None;
+    }
     let image = match claim.map.eval(point, symbols) {
         Ok(image) => image,
         Err(error) => return Some(at(claim, symbols, &[point], format!("{} has no image: {error}", tuple(point)))),
@@ -171,6 +178,7 @@ pub(super) fn unreached(
     let back = as_map(claim, inverse)?.eval(place, symbols).ok();
     let inside =
         back.as_ref().is_some_and(|back| back.iter().zip(&domain).all(|(at, extent)| (0..*extent).contains(at)));
+    let inside = inside && back.as_ref().is_some_and(|back| claim.admits(back, symbols));
     let again = back.as_ref().filter(|_| inside).and_then(|back| claim.map.eval(back, symbols).ok());
     let text = match (&back, again) {
         (_, Some(again)) if again == place => return None,
@@ -179,9 +187,10 @@ pub(super) fn unreached(
         }
         (Some(back), None) => {
             format!(
-                "{} is said to be no padding, but the inverse takes it to {}, outside the shape",
+                "{} is said to be no padding, but the inverse takes it to {}, outside the {}",
                 tuple(place),
-                tuple(back)
+                tuple(back),
+                if claim.predicate.is_some() { "restricted domain" } else { "shape" }
             )
         }
         (None, _) => format!("{} is said to be no padding, but the inverse has no value there", tuple(place)),
@@ -228,8 +237,9 @@ pub(super) fn right(case: &Case<'_>) -> Option<Decision> {
         goals.push(back.at_least(0).and(back.less(extent)));
         names.bind(var, back);
     }
-    let valued =
-        there.and_then(|there| Ok(there.and(value::shown_or_open(claim.map.outputs(), &mut names, &mut question)?)));
+    let needed = claim.map.outputs().iter().chain(claim.predicate);
+    let valued = there.and_then(|there| Ok(there.and(value::shown_or_open(needed, &mut names, &mut question)?)));
+    goals.extend(claim.predicate.map(|predicate| names.prop(predicate)));
     let from = question.steps().len();
     let again = claim.outputs(&mut names);
     goals.extend(again.iter().zip(&vars).map(|(again, var)| again.equals(var)));

@@ -23,6 +23,7 @@ mod instance;
 mod inverse;
 mod overflow;
 mod padding;
+mod restriction;
 mod shrink;
 mod specification;
 mod statement;
@@ -81,6 +82,8 @@ pub struct MapClaim<'a> {
     pub inverse: Option<&'a InverseClaim>,
     /// The meaning of the map, an independent statement of it that has to be equal on the domain.
     pub meaning: Option<&'a IndexMap>,
+    /// A predicate on the logical index. The claim is about the indices where it holds, and about no others.
+    pub predicate: Option<&'a Expr>,
     /// A certificate in terms of mixed-radix digits. It is untrusted: a wrong one only costs time.
     pub digits: Option<&'a DigitCertificate>,
     /// Free variables that are no extents: each has one value, the same for all indices, and it may be any value of its
@@ -91,7 +94,17 @@ pub struct MapClaim<'a> {
 impl<'a> MapClaim<'a> {
     /// A claim about a map and its physical shape only.
     pub fn new(map: &'a IndexMap, shape: &'a [Expr]) -> Self {
-        Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None, digits: None, scalars: &[] }
+        Self {
+            map,
+            shape,
+            padded: &[],
+            assumptions: &[],
+            inverse: None,
+            meaning: None,
+            predicate: None,
+            digits: None,
+            scalars: &[],
+        }
     }
 
     /// The claim with outputs whose extents are larger than needed on purpose.
@@ -116,6 +129,13 @@ impl<'a> MapClaim<'a> {
     #[must_use]
     pub fn meaning(self, meaning: &'a IndexMap) -> Self {
         Self { meaning: Some(meaning), ..self }
+    }
+
+    /// The claim about the indices for which `predicate` holds only. It is an expression in the parameters of the map and
+    /// the symbolic extents.
+    #[must_use]
+    pub fn restricted_to(self, predicate: &'a Expr) -> Self {
+        Self { predicate: Some(predicate), ..self }
     }
 
     /// The claim with free variables that are no extents.
@@ -150,6 +170,13 @@ impl Judge {
     /// specification if a meaning is. A claim that is not well formed gives a single report with the reason.
     pub fn check_map(&self, claim: MapClaim<'_>) -> Vec<Report> {
         self.check_map_then(claim, |_, decision| decision)
+    }
+
+    /// Decides one obligation of a map. A claim that is not well formed, or that the obligation is not about, is unknown, with
+    /// the reason.
+    pub fn check_map_for(&self, claim: MapClaim<'_>, obligation: Id) -> Report {
+        let report = Judge::report(obligation, claim.map.to_string(), || decide(self, obligation, claim));
+        if self.is_recording() { statement::state(report, claim) } else { report }
     }
 
     /// The same with two deciders for bounds and injective.
@@ -222,6 +249,7 @@ impl MapClaim<'_> {
                 .chain(self.shape)
                 .chain(self.assumptions)
                 .chain(self.map.outputs())
+                .chain(self.predicate)
                 .chain(meaning);
             if let Some(var) = symbolic.find_map(|expr| expr.vars().into_iter().find(|var| inverse.vars.contains(var)))
             {
@@ -253,6 +281,9 @@ impl MapClaim<'_> {
         if let Some(meaning) = self.meaning {
             more(&mut symbols, free_vars(meaning.outputs(), meaning.vars()));
         }
+        if let Some(predicate) = self.predicate {
+            more(&mut symbols, free_vars([predicate], self.map.vars()));
+        }
         symbols
     }
 
@@ -274,9 +305,19 @@ impl MapClaim<'_> {
         question
     }
 
-    /// Assumes that fresh symbols, whose names end in `suffix`, are an index of the domain; binds the map's variables to
-    /// them and returns them.
+    /// Assumes that fresh symbols, whose names end in `suffix`, are an index of the domain for which the predicate of the
+    /// claim holds; binds the map's variables to them and returns them.
     fn assume(&self, question: &mut Question, names: &mut Names, suffix: &str) -> Vec<Term> {
+        let index = self.assume_in_box(question, names, suffix);
+        if let Some(predicate) = self.predicate {
+            let holds = names.prop(predicate).with_negations_inside();
+            question.assume(&holds, "the predicate that restricts the domain");
+        }
+        index
+    }
+
+    /// As `assume`, without the predicate.
+    fn assume_in_box(&self, question: &mut Question, names: &mut Names, suffix: &str) -> Vec<Term> {
         index_of(self.map.vars(), self.map.domain(), question, names, suffix)
     }
 
@@ -289,7 +330,9 @@ impl MapClaim<'_> {
     fn sample<T>(&self, mut look: impl FnMut(&[i128], Vec<i128>) -> Option<T>) -> Option<T> {
         let symbols = Bindings::new();
         let domain = extents(self.map.domain(), &symbols)?;
-        points(&domain, QUICK).iter().find_map(|point| look(point, self.map.eval(point, &symbols).ok()?))
+        let points = points(&domain, QUICK);
+        let mut admitted = points.iter().filter(|point| self.admits(point, &symbols));
+        admitted.find_map(|point| look(point, self.map.eval(point, &symbols).ok()?))
     }
 }
 

@@ -45,10 +45,12 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
         return Answer::Open(Reason::undecided("small extents overflow nothing"));
     }
     let replay = |index: &[i128]| first_fault(instance.claim, &instance.symbols, index);
-    let Some((builder, flags)) = overflows(instance) else {
+    let Some((mut builder, flags)) = overflows(instance) else {
         return each_point(&instance.domain, limit, replay);
     };
-    let found = instance.first(&builder, instance.domain.len(), &flags, limit);
+    let Some(found) = instance.first_logical(&mut builder, &flags, limit) else {
+        return each_point(&instance.domain, limit, replay);
+    };
     match settle(&found, limit, replay) {
         // The subterm may belong to a branch that is not taken at that index.
         Answer::Open(_) if found.first.is_some() && has_branches(instance.claim) => {
@@ -89,6 +91,9 @@ fn overflows(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
 
 /// A counterexample if an operation that is evaluated at a point leaves its type or has no value.
 fn first_fault(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+    if !claim.admits(point, symbols) {
+        return None;
+    }
     let mut bindings = symbols.clone();
     bindings.extend(claim.map.vars().iter().cloned().zip(point.iter().copied()));
     let text = claim.map.outputs().iter().find_map(|output| fault(output, &bindings, point))?;

@@ -40,10 +40,12 @@ pub(super) const OBLIGATION: Obligation = (
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(inverse) = instance.claim.inverse else { return Answer::Open(Reason::undecided("no inverse is claimed")) };
     let hit = |index: &[i128]| hit(instance.claim, inverse, &instance.symbols, index);
-    let Some((builder, flag)) = lands_on_padding(instance, inverse) else {
+    let Some((mut builder, flag)) = lands_on_padding(instance, inverse) else {
         return one_by_one(instance, inverse, limit);
     };
-    let found = instance.first(&builder, instance.domain.len(), &[flag], limit);
+    let Some(found) = instance.first_logical(&mut builder, &[flag], limit) else {
+        return one_by_one(instance, inverse, limit);
+    };
     let Answer::Holds(points) = settle(&found, limit, hit) else {
         return settle(&found, limit, hit);
     };
@@ -90,7 +92,11 @@ fn wrongly_used(
         return Some(Err(too_many(limit)));
     };
     let mut builder = graph.builder.clone();
-    let mut outside = builder.int(0)?;
+    // A logical index outside of the restricted domain reaches nothing.
+    let mut outside = match graph.predicate {
+        Some(holds) => builder.unary(tilewright_ir::UnaryOp::Not, holds)?,
+        None => builder.int(0)?,
+    };
     let mut inside = Vec::new();
     for (&output, &extent) in graph.outputs.iter().zip(&instance.shape) {
         let wrong = builder.outside(output, extent)?;
@@ -109,7 +115,9 @@ fn wrongly_used(
 fn one_by_one(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Answer {
     let mut reached = HashSet::new();
     let there = each_point(&instance.domain, limit, |index| {
-        reached.extend(instance.claim.map.eval(index, &instance.symbols).ok());
+        if instance.claim.admits(index, &instance.symbols) {
+            reached.extend(instance.claim.map.eval(index, &instance.symbols).ok());
+        }
         hit(instance.claim, inverse, &instance.symbols, index)
     });
     let Answer::Holds(points) = there else { return there };
@@ -131,6 +139,9 @@ fn nothing_there(instance: &Instance<'_>, inverse: &InverseClaim, place: &[i128]
 
 /// A counterexample if a logical index has no image, or is mapped to padding.
 fn hit(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+    if !claim.admits(point, symbols) {
+        return None;
+    }
     let image = match claim.map.eval(point, symbols) {
         Ok(image) => image,
         Err(error) => return Some(at(claim, symbols, &[point], format!("{} has no image: {error}", tuple(point)))),

@@ -31,11 +31,12 @@ pub(super) const OBLIGATION: Obligation = (
 /// Enumerates each output over the axes that it or its meaning depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let replay = |index: &[i128]| different(instance.claim, &instance.symbols, index);
-    let Some((builder, flags)) = differences(instance) else {
-        return each_point(&instance.domain, limit, replay);
-    };
-    let found = instance.first(&builder, instance.domain.len(), &flags, limit);
-    settle(&found, limit, replay)
+    let found =
+        differences(instance).and_then(|(mut builder, flags)| instance.first_logical(&mut builder, &flags, limit));
+    match found {
+        Some(found) => settle(&found, limit, replay),
+        None => each_point(&instance.domain, limit, replay),
+    }
 }
 
 /// Flags that are set where an output differs from its meaning.
@@ -89,6 +90,9 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
 
 /// An index where the map and its meaning differ.
 pub(super) fn different(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+    if !claim.admits(point, symbols) {
+        return None;
+    }
     let (image, stated) = (claim.map.eval(point, symbols), claim.meaning?.eval(point, symbols));
     let text = match (&image, &stated) {
         (Ok(image), Ok(stated)) if image == stated => return None,

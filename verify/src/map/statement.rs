@@ -97,9 +97,13 @@ impl Statement {
         terms
     }
 
-    /// Fresh symbols that are a logical index of the claim's map.
+    /// Fresh symbols that are a logical index of the claim's map for which its predicate holds.
     fn logical(&mut self, claim: MapClaim<'_>) -> Vec<Term> {
         let terms = self.index(claim.map.vars(), claim.map.domain());
+        if let Some(predicate) = claim.predicate {
+            let holds = self.names.prop(predicate);
+            self.using.push(holds);
+        }
         self.logical.push(terms.clone());
         terms
     }
@@ -224,5 +228,6 @@ fn right(claim: MapClaim<'_>, inverse: &InverseClaim) -> Statement {
         statement.names.bind(var, back.clone());
     }
     let again = statement.terms(claim.map.outputs());
-    statement.showing([within(&back, &domain), equal(&again, &place)])
+    let holds = claim.predicate.map(|predicate| statement.names.prop(predicate));
+    statement.showing([within(&back, &domain), equal(&again, &place)].into_iter().chain(holds))
 }

@@ -7,11 +7,13 @@
 //! lambda i: [i // 4]    on (17) into (6)    refuted: axis 0 has extent 6, but the largest index is 4
 //! ```
 
+use tilewright_ir::BinaryOp;
+
 use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Instance, each_point, too_many};
+use super::instance::{Answer, Graph, Instance, each_point, too_many};
 use super::{Obligation, at, bits, value, witness};
 use crate::door::All;
-use crate::enumerate::largest;
+use crate::enumerate::{NodeId, largest};
 use crate::judge::{Decision, attempt_of, method_of};
 use crate::kernel::Failure;
 use crate::method::Method;
@@ -48,6 +50,9 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
 fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     let last = instance.shape[axis] - 1;
     let Some(graph) = &instance.graph else { return one_by_one(instance, axis, limit) };
+    if let Some(holds) = graph.predicate {
+        return restricted_axis(instance, graph, holds, axis, limit);
+    }
     let (output, range) = (graph.outputs[axis], graph.builder.range(graph.outputs[axis]));
     let (low, high) = (i128::from(range.low), i128::from(range.high));
     let inside = (low..=high).contains(&last);
@@ -65,10 +70,36 @@ fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     }
 }
 
+/// Decides one axis of a restricted claim by all points. Where the predicate does not hold, the output is replaced by a number
+/// that is less than all of its values.
+fn restricted_axis(instance: &Instance<'_>, graph: &Graph, holds: NodeId, axis: usize, limit: u64) -> Answer {
+    let below = i128::from(graph.builder.range(graph.outputs[axis]).low) - 1;
+    let replaced = || {
+        let mut builder = graph.builder.clone();
+        let (least, zero) = (builder.int(below)?, builder.int(0)?);
+        let above = builder.binary(BinaryOp::Sub, graph.outputs[axis], least)?;
+        let counts = builder.binary(BinaryOp::Ne, holds, zero)?;
+        let value = builder.binary(BinaryOp::Mul, counts, above)?;
+        builder.program(&[value])
+    };
+    let Some(program) = replaced().filter(|program| program.points() <= limit) else { return too_many(limit) };
+    let wanted = instance.shape[axis] - 1 - below;
+    // A wanted value of 0 or less is below all outputs.
+    let wanted = if wanted < 1 { i64::MAX } else { i64::try_from(wanted).unwrap_or(i64::MAX) };
+    match largest(&program, wanted) {
+        (true, _) => Answer::Holds(program.points()),
+        (false, largest) if largest < 1 => Answer::Open(Reason::undecided("the predicate holds nowhere")),
+        (false, largest) => Answer::Fails(loose(instance, axis, i128::from(largest) + below)),
+    }
+}
+
 /// Enumerates all points with the language's own evaluation, for maps that have no graph.
 fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     let (mut largest, mut reached) = (None, false);
     let answer = each_point(&instance.domain, limit, |point| {
+        if !instance.claim.admits(point, &instance.symbols) {
+            return None;
+        }
         let image = instance.claim.map.eval(point, &instance.symbols).ok()?;
         reached |= image[axis] + 1 == instance.shape[axis];
         largest = largest.max(Some(image[axis]));

@@ -51,7 +51,7 @@ pub(super) fn shown_or_open<'e>(
 
 /// The proposition that an expression has a value. It is the constant true if all divisors are nonzero numbers,
 /// as in most maps.
-fn has_value(expr: &Expr, names: &mut Names) -> Prop {
+pub(super) fn has_value(expr: &Expr, names: &mut Names) -> Prop {
     let mut parts = vec![operation(expr, names)];
     if let Expr::IfThenElse(condition, then, otherwise) = expr {
         parts.push(has_value(condition, names));

@@ -16,6 +16,7 @@ use tilewright_ir::{BinaryOp, Bindings, Expr, Var};
 
 use super::case::Case;
 use super::instance::Instance;
+use super::value;
 use crate::term::Prop;
 use crate::translate::Names;
 
@@ -62,6 +63,10 @@ pub(super) fn goal(case: &Case<'_>, axis: usize, cases: &Cases, names: &mut Name
             }
             names.bind(var, value);
         }
+        if let Some(predicate) = case.claim.predicate {
+            parts.push(value::has_value(predicate, names));
+            parts.push(names.prop(predicate));
+        }
         let (index, extent) = (names.term(&map.outputs()[axis]), names.term(&case.claim.shape[axis]));
         parts.push(index.equals(&extent - 1));
         Prop::all(parts)
@@ -77,7 +82,9 @@ pub(super) fn goal(case: &Case<'_>, axis: usize, cases: &Cases, names: &mut Name
 pub(super) fn candidates<'c>(case: &'c Case<'_>, axis: usize) -> impl Iterator<Item = Cases> + 'c {
     let map = case.claim.map;
     let output = &map.outputs()[axis];
-    let used: Vec<usize> = (0..map.vars().len()).filter(|at| output.vars().contains(&map.vars()[*at])).collect();
+    let mut read = output.vars();
+    read.extend(case.claim.predicate.map(Expr::vars).unwrap_or_default());
+    let used: Vec<usize> = (0..map.vars().len()).filter(|at| read.contains(&map.vars()[*at])).collect();
     let vars: Vec<Var> = used.iter().map(|at| map.vars()[*at].clone()).collect();
     let (divisors, shifts) = (divisors(output, map.vars()), shifts(output));
     let values: Vec<Vec<Expr>> = used.iter().map(|at| values(&map.domain()[*at], &divisors, &shifts)).collect();
@@ -113,6 +120,11 @@ fn reaches(shape: &Instance<'_>, axis: usize, used: &[usize], tuple: &[Expr]) ->
         let value = value.eval_index(&shape.symbols).ok().filter(|value| (0..shape.domain[at]).contains(value));
         let Some(value) = value else { return false };
         bindings.insert(shape.claim.map.vars()[at].clone(), value);
+    }
+    if let Some(predicate) = shape.claim.predicate
+        && !predicate.eval_index(&bindings).is_ok_and(|holds| holds != 0)
+    {
+        return false;
     }
     shape.claim.map.outputs()[axis].eval_index(&bindings).is_ok_and(|index| index + 1 == shape.shape[axis])
 }

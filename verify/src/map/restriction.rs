@@ -1,0 +1,138 @@
+//! Claims about the indices for which a predicate holds.
+//!
+//! ```text
+//! lambda i, j: [i * 4 + j]    on (5, 4), where i * 4 + j < 17    into (17)
+//! ```
+//!
+//! The predicate is a premise of every obligation: of *bounds*, *overflow* and *specification* for the index, of *injective* for
+//! both indices. The left inverse is stated for these indices, and the right inverse has to lead to one of them. An index for
+//! which the predicate does not hold reaches nothing, so the physical index that it would have is padding.
+//!
+//! The predicate has to have a value at every index of the box, and to hold at one of them: otherwise every claim is *unknown*
+//! or *vacuous*.
+
+use tilewright_ir::Bindings;
+
+use super::case::Case;
+use super::instance::{Answer, Graph, SLOW_POINTS, each_point};
+use super::{MapClaim, value};
+use crate::concrete::tuple;
+use crate::door;
+use crate::enumerate::first_nonzero;
+use crate::judge::{Decision, Judge, vacuity};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation;
+use crate::reason::{Reason, ReasonKind};
+use crate::translate::Names;
+use crate::verdict::Verdict;
+
+/// Number of points at which the predicate is evaluated to find one where it holds.
+const TRIED: u64 = 1 << 22;
+
+impl MapClaim<'_> {
+    /// Whether the claim is about this index of the domain: there is no predicate, or it has a value there and holds.
+    pub(super) fn admits(&self, point: &[i128], symbols: &Bindings) -> bool {
+        self.predicate.is_none() || self.predicate_at(point, symbols).is_some_and(|value| value != 0)
+    }
+
+    /// The value of the predicate at an index; `None` if it has none.
+    fn predicate_at(&self, point: &[i128], symbols: &Bindings) -> Option<i128> {
+        let mut bindings = symbols.clone();
+        bindings.extend(self.map.vars().iter().cloned().zip(point.iter().copied()));
+        self.predicate?.eval_index(&bindings).ok()
+    }
+}
+
+/// Whether the predicate of a claim holds at some index of a box; `None` if there are too many points to tell.
+pub(super) fn is_inhabited(
+    judge: &Judge,
+    claim: MapClaim<'_>,
+    domain: &[i128],
+    symbols: &Bindings,
+    graph: Option<&Graph>,
+) -> Option<bool> {
+    if claim.predicate.is_none() {
+        return Some(true);
+    }
+    if let Some((graph, holds)) = graph.and_then(|graph| Some((graph, graph.predicate?))) {
+        let range = graph.builder.range(holds);
+        if let Some(value) = range.constant() {
+            return Some(value != 0);
+        }
+        let program = graph.builder.program(&[holds]).filter(|program| program.points() <= TRIED)?;
+        return Some(first_nonzero(judge, &program).is_some());
+    }
+    let mut found = false;
+    let answer = each_point(domain, SLOW_POINTS, |point| {
+        found |= claim.admits(point, symbols);
+        None
+    });
+    match answer {
+        _ if found => Some(true),
+        Answer::Holds(_) => Some(false),
+        Answer::Fails(_) | Answer::Open(_) => None,
+    }
+}
+
+/// The decision about every obligation of a restricted claim whose predicate may lack a value, or holds nowhere. `None` if the
+/// predicate has a value everywhere and holds somewhere, or if there is none.
+pub(super) fn unusable(case: &Case<'_>) -> Option<Decision> {
+    case.claim.predicate?;
+    if let Err(reason) = has_value(case) {
+        return Some((Verdict::Unknown(reason.after("the predicate that restricts the domain: ")), Method::Nothing));
+    }
+    let is_inhabited = case.constant().map_or(!case.small().is_empty(), |instance| instance.is_inhabited);
+    if is_inhabited {
+        return None;
+    }
+    if case.symbols().is_empty() && case.constant().is_none() {
+        let reason = Reason::new(ReasonKind::Empty, door::CONTRADICTION);
+        return Some((Verdict::Vacuous(reason), Method::Enumeration(Points::All)));
+    }
+    let mut names = Names::default();
+    let mut question = case.claim.question(case.judge, &mut names);
+    case.claim.assume(&mut question, &mut names, "");
+    vacuity(&question)
+}
+
+/// Shows that the predicate has a value at every index of the domain.
+///
+/// # Errors
+/// It has none somewhere, or that is not shown.
+fn has_value(case: &Case<'_>) -> Result<(), Reason> {
+    let claim = case.claim;
+    if let Some(instance) = case.constant() {
+        if instance.graph.is_some() {
+            return Ok(());
+        }
+        let mut without = None;
+        let answer = each_point(&instance.domain, SLOW_POINTS, |point| {
+            if without.is_none() && claim.predicate_at(point, &instance.symbols).is_none() {
+                without = Some(point.to_vec());
+            }
+            None
+        });
+        if let Some(point) = without {
+            return Err(Reason::undecided(format!("it has no value at {}", tuple(&point))));
+        }
+        if matches!(answer, Answer::Holds(_)) {
+            return Ok(());
+        }
+    }
+    let mut names = Names::default();
+    let mut question = claim.question(case.judge, &mut names);
+    claim.assume_in_box(&mut question, &mut names, "");
+    let shown = value::shown_or_open(claim.predicate, &mut names, &mut question);
+    shown.map(drop).map_err(|failure| failure.reason())
+}
+
+/// What a decision about all indices of the box says of a claim that is restricted to some of them. A proof of a statement
+/// about each index, or about each pair of indices, is one for fewer of them. A refutation says nothing, and neither does a
+/// proof that some index exists.
+pub(super) fn of_the_box(obligation: Obligation, (verdict, method): Decision) -> Option<Decision> {
+    let is_about_each = matches!(
+        obligation,
+        Obligation::Bounds | Obligation::Injective | Obligation::Overflow | Obligation::Specification
+    );
+    (is_about_each && verdict.is_proved()).then_some((verdict, method))
+}
