@@ -17,7 +17,7 @@ use std::convert::Infallible;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     AxisKind, AxisSeparators, Block, BlockAxis, BlockRegion, Buffer, DataType, Diagnostic, Expr, ForKind, Scope, Stmt,
-    StmtKind, Var,
+    StmtKind, Var, sabotage,
 };
 
 use super::regions::{accesses, int_like};
@@ -77,7 +77,9 @@ impl BlockSchedule {
         let cache = copy_of(&buffer, scope);
         let name = self.fresh_block_name(&cache.name);
         let nest = copy_nest(&name, &cache, &buffer);
-        let body = with_neighbours(self.func(), &found, (Vec::new(), vec![nest]), Some(&cache));
+        let (front, behind) = (Vec::new(), vec![nest]);
+        let around = if sabotage::on("block-cache-write-early") { (behind, front) } else { (front, behind) };
+        let body = with_neighbours(self.func(), &found, around, Some(&cache));
         let body = swapped(&body, &found.block.name.clone(), &[(buffer, cache)]);
         self.step("cache_write", body, &searched());
         Ok(self.block_ref(&name))
@@ -189,11 +191,11 @@ fn copy_nest(name: &str, from: &Buffer, to: &Buffer) -> Stmt {
         annotations: Vec::new(),
     };
     let inner = realized(block, None, loops.iter().map(Expr::from).collect(), copy);
-    loops
-        .iter()
-        .zip(&from.shape)
-        .rev()
-        .fold(inner, |body, (var, extent)| Stmt::for_loop(var, extent.clone(), ForKind::Serial, body))
+    loops.iter().zip(&from.shape).rev().fold(inner, |body, (var, extent)| {
+        let one = i128::from(sabotage::on("block-cache-one-less"));
+        let extent = if one > 0 { extent.clone() - int_like(one, extent) } else { extent.clone() };
+        Stmt::for_loop(var, extent, ForKind::Serial, body)
+    })
 }
 
 /// One spatial axis for each axis of a buffer.

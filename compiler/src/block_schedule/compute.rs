@@ -16,7 +16,7 @@ use tilewright_algebra::{Ranges, inverse, simplify};
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
     AxisKind, BinaryOp, Block, BlockAxis, Buffer, Diagnostic, Expr, For, ForKind, IndexMap, PrimFunc, Scope, Stmt,
-    StmtKind, ThreadTag, Var,
+    StmtKind, ThreadTag, Var, sabotage,
 };
 use tilewright_verify::reorder::Statement;
 
@@ -82,7 +82,9 @@ impl BlockSchedule {
         let spans = region(&as_reads(&rest, buffer), &around(&loop_over(&as_reads(&rest, buffer), &run.0)?), buffer)?;
         let known = inside(&target.ranges(&rest), target.run);
         let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known, unit_loops }.stmt()?;
-        let body = Stmt::seq(vec![target.run.body.clone(), nest]);
+        let parts = [target.run.body.clone(), nest];
+        let is_early = sabotage::on("block-consumes-early");
+        let body = Stmt::seq(if is_early { parts.into_iter().rev().collect() } else { parts.to_vec() });
         let body = with_body(&rest, target.run, body);
         let body = own_memory(&body, &target, buffer);
         let claim = moved(&found, &self.func().body, &body, &values);
@@ -270,7 +272,8 @@ impl Nest<'_> {
         if let Some(var) = kept.into_iter().find(|var| self.found.stmt_mentions(var)) {
             return Err(fault(format!("the block depends on `{var}`"), "name a block of the outermost scope"));
         }
-        let predicate = conditions.into_iter().filter(|cond| cond.as_const_int() != Some(1)).reduce(Expr::and);
+        let is_open = |cond: &Expr| cond.as_const_int() != Some(1) && !sabotage::on("block-compute-unguarded");
+        let predicate = conditions.into_iter().filter(is_open).reduce(Expr::and);
         let block = self.found.block.clone();
         let inner = realized(block, predicate, values.clone(), self.found.parts.body.clone());
         let inner = inner.at(self.found.stmt.span);
@@ -284,7 +287,11 @@ impl Nest<'_> {
         let span = of_buffer.filter(|_| axis.kind != AxisKind::Reduce).and_then(|position| self.spans.get(position));
         span.map_or_else(
             || (axis.min.clone(), axis.extent.clone()),
-            |span| (retyped(&span.low, ty, &|_| None), retyped(&span.extent, ty, &|_| None)),
+            |span| {
+                let (low, extent) = (retyped(&span.low, ty, &|_| None), retyped(&span.extent, ty, &|_| None));
+                let one = int_like(i128::from(sabotage::on("block-compute-one-less")), &extent);
+                (low, if one.as_const_int() == Some(0) { extent } else { extent - one })
+            },
         )
     }
 }

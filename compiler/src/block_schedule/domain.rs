@@ -11,7 +11,7 @@ use tilewright_algebra::{inverse, physical_shape, simplify};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
     AxisKind, AxisSeparators, Block, BlockAxis, Buffer, DataType, Diagnostic, Expr, ForKind, IndexMap, Stmt, StmtKind,
-    UnaryOp, Var,
+    UnaryOp, Var, sabotage,
 };
 
 use super::cache::{point, searched};
@@ -76,6 +76,7 @@ impl BlockSchedule {
         let changed = Block { axes, ..found.block.clone() };
         let body = with_init(&found, &changed, &old_axes);
         let predicate = match back.padding.as_const_int() {
+            _ if sabotage::on("block-axes-unguarded") => None,
             Some(0) => None,
             _ => Some(Expr::unary(UnaryOp::Not, to_loops.apply(&back.padding))),
         };
@@ -126,7 +127,10 @@ impl BlockSchedule {
             if is_write { ((&cache, &inside), (buffer, &outside)) } else { ((buffer, &outside), (&cache, &inside)) };
         let nest = copy_nest(&name, from, to, fresh);
         let around = if is_write { (Vec::new(), vec![nest]) } else { (vec![nest], Vec::new()) };
-        let own: Vec<Expr> = used.iter().map(|axis| Expr::from(&axis.var)).collect();
+        let mut own: Vec<Expr> = used.iter().map(|axis| Expr::from(&axis.var)).collect();
+        if sabotage::on("block-reindex-swaps-axes") {
+            own.reverse();
+        }
         let inner = super::cache::moved_accesses(found.parts.body, buffer, &cache, &own);
         let changed = stated(found.block, &inner, &found.ranges(self.func()));
         let block_name = found.block.name.clone();
