@@ -23,7 +23,7 @@ use tilewright_ir::{
 use super::regions::{accesses, int_like};
 use super::tree::{Found, block_named, realized, replaced, with_block, with_neighbours};
 use super::{BlockRef, BlockSchedule, fault};
-use crate::passes::schedule::buffers::{loads_from, stores_to};
+use crate::passes::schedule::buffers::{loads_from, n_loads, stores_to};
 use crate::passes::schedule::claims::Claim;
 
 impl BlockSchedule {
@@ -48,9 +48,7 @@ impl BlockSchedule {
         };
         let first = readers.first().ok_or_else(|| not_cached(&buffer, "no block reads it"))?;
         let first = block_named(self.func(), first)?;
-        if outermost(&first).is_some_and(|stmt| stores_to(stmt, &|stored| stored.aliases(&buffer))) {
-            return Err(not_cached(&buffer, "the nest that reads it writes it, too"));
-        }
+        check_written_before(&first, &buffer)?;
         let cache = copy_of(&buffer, scope);
         let name = self.fresh_block_name(&cache.name);
         let nest = copy_nest(&name, &buffer, &cache);
@@ -65,7 +63,7 @@ impl BlockSchedule {
     /// copies.
     ///
     /// # Errors
-    /// `schedule`: the block is gone or has no such write, or another block writes the buffer.
+    /// `schedule`: the block is gone or has no such write, another block writes the buffer, or one in the same loops reads it.
     pub fn cache_write(&mut self, block: BlockRef, index: usize, scope: Scope) -> Result<BlockRef, Diagnostic> {
         let buffer = self.accessed(block, index, true)?;
         let writers = self.blocks_that(|body| stores_to(body, &|stored| stored.aliases(&buffer)));
@@ -74,6 +72,7 @@ impl BlockSchedule {
             let message = format!("several blocks write it: {}", writers.join(", "));
             return Err(not_cached(&buffer, &message));
         }
+        check_read_behind(&found, &buffer)?;
         let cache = copy_of(&buffer, scope);
         let name = self.fresh_block_name(&cache.name);
         let nest = copy_nest(&name, &cache, &buffer);
@@ -137,6 +136,23 @@ fn accessed_buffers(func: &tilewright_ir::PrimFunc, found: &Found<'_>, is_write:
         }
     }
     buffers
+}
+
+/// Checks that no other block in the loops of a block reads a buffer that the block writes: a copy behind the loops would come too late.
+pub(super) fn check_read_behind(found: &Found<'_>, buffer: &Buffer) -> Result<(), Diagnostic> {
+    let own = n_loads(found.stmt, buffer);
+    if outermost(found).is_some_and(|stmt| n_loads(stmt, buffer) > own) {
+        return Err(not_cached(buffer, "another block in the same loops reads it"));
+    }
+    Ok(())
+}
+
+/// Checks that no block in the loops of a block writes a buffer that the block reads: a copy in front of the loops would come too early.
+pub(super) fn check_written_before(found: &Found<'_>, buffer: &Buffer) -> Result<(), Diagnostic> {
+    if outermost(found).is_some_and(|stmt| stores_to(stmt, &|stored| stored.aliases(buffer))) {
+        return Err(not_cached(buffer, "the nest that reads it writes it, too"));
+    }
+    Ok(())
 }
 
 /// The outermost loop of the scope of a block that contains it.

@@ -80,6 +80,7 @@ impl BlockSchedule {
             read.iter().filter(|(other, _)| other == buffer).map(|(_, index)| index.clone()).collect();
         let axes = indexed_axes(&found, &indices, buffer)?;
         let spans = region(&as_reads(&rest, buffer), &around(&loop_over(&as_reads(&rest, buffer), &run.0)?), buffer)?;
+        check_whole_sums(&found, &axes, &spans)?;
         let known = inside(&target.ranges(&rest), target.run);
         let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known, unit_loops }.stmt()?;
         let parts = [target.run.body.clone(), nest];
@@ -91,6 +92,21 @@ impl BlockSchedule {
         self.step("reverse_compute_at", body, &claim);
         Ok(())
     }
+}
+
+/// Checks that an iteration writes all values of the reduced axes of a block that consumes it.
+fn check_whole_sums(found: &Found<'_>, axes: &[Option<usize>], spans: &[Span]) -> Result<(), Diagnostic> {
+    for (axis, of_buffer) in found.block.axes.iter().zip(axes) {
+        let Some(span) = of_buffer.and_then(|position| spans.get(position)) else { continue };
+        let starts = span.low == axis.min || (span.low.as_const_int() == Some(0) && axis.min.as_const_int() == Some(0));
+        let is_whole = starts && span.extent == axis.extent;
+        if axis.kind == AxisKind::Reduce && !is_whole {
+            let message =
+                format!("block `{}` sums up more along `{}` than one iteration writes", found.block.name, axis.var);
+            return Err(fault(message, "name a loop further out, around everything that the sums need"));
+        }
+    }
+    Ok(())
 }
 
 /// The claim that the stores of a block are those that they were, where its axes have the same values; all others stay as they are. If

@@ -14,7 +14,7 @@ use tilewright_ir::{
     UnaryOp, Var, sabotage,
 };
 
-use super::cache::{point, searched};
+use super::cache::{check_read_behind, check_written_before, point, searched};
 use super::loops::Renamed;
 use super::regions::{int_like, stated};
 use super::tree::{Found, realized, replaced, with_neighbours};
@@ -96,9 +96,15 @@ impl BlockSchedule {
     /// such a buffer, and copies that behind it. Returns the block that copies.
     ///
     /// # Errors
-    /// `schedule`: the block is gone, or accesses the buffer at several indices.
+    /// `schedule`: the block is gone, or accesses the buffer at several indices, or another block in the same loops writes what it reads
+    /// or reads what it writes.
     pub fn reindex(&mut self, block: BlockRef, buffer: &Buffer, is_write: bool) -> Result<BlockRef, Diagnostic> {
         let found = self.block(block)?;
+        if is_write {
+            check_read_behind(&found, buffer)?;
+        } else {
+            check_written_before(&found, buffer)?;
+        }
         let index = only_index(&found, buffer)?;
         let used: Vec<&BlockAxis> =
             found.block.axes.iter().filter(|axis| index.iter().any(|at| at.vars().contains(&axis.var))).collect();
