@@ -86,6 +86,8 @@ pub struct ProgramRanges {
     /// reduces. Executed in statement order they are well-defined; in a launch without a barrier
     /// they are a race.
     pub group_percent: u8,
+    /// Percentage of stages that the threads of groups compute together, with shared memory and barriers.
+    pub shared_percent: u8,
     /// Percentage of textures among allocated tensors and inputs.
     pub texture_percent: u8,
     /// Percentage of stages with vectorized loops.
@@ -143,6 +145,7 @@ impl Default for Config {
                 lanes_percent: 10,
                 // Without a barrier such a reduction is a race, so only the oracle `device` draws it.
                 group_percent: 0,
+                shared_percent: 10,
                 texture_percent: 10,
                 vectorized_percent: 15,
                 symbolic_percent: 8,

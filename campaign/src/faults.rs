@@ -5,36 +5,9 @@
 //! the names of this list. A *decoy* changes the code but not its behaviour: an oracle that reports
 //! one is itself wrong.
 
-/// The component that a fault breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Area {
-    /// A pass, or the algebra that passes use.
-    Passes,
-    /// The judge: its encoding and its tiers.
-    Judge,
-    /// The memory planner.
-    Planner,
-    /// The reader or the printer.
-    Script,
-    /// The interpreter.
-    Interpreter,
-    /// The code generator.
-    Codegen,
-}
+mod area;
 
-impl Area {
-    /// The name shown in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Passes => "passes",
-            Self::Judge => "judge",
-            Self::Planner => "planner",
-            Self::Script => "script",
-            Self::Interpreter => "interpreter",
-            Self::Codegen => "codegen",
-        }
-    }
-}
+pub use area::Area;
 
 /// A planted fault.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +35,6 @@ const fn decoy(area: Area, name: &'static str, summary: &'static str) -> Planted
 
 /// All planted faults, grouped by area.
 pub static FAULTS: &[PlantedFault] = &[
-    fault(Area::Passes, "lower-blocks-drops-where", "lower_blocks runs instances that the predicate leaves out"),
     fault(Area::Passes, "flatten-swaps-strides", "flatten_buffer takes the extent of the axis before for a stride"),
     fault(Area::Passes, "flatten-forgets-offset", "flatten_buffer drops the offset of a buffer with strides"),
     fault(Area::Passes, "remap-unit-lanes", "the lanes of a vector access that is moved are taken for neighbours"),
@@ -92,183 +64,306 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Passes, "vectorize-reversed-lanes", "a - ramp becomes a ramp that still rises"),
     fault(Area::Passes, "texture-guard-dropped", "a condition on the channels of a texel is dropped"),
     fault(Area::Passes, "certificate-forgets-offset", "a digit certificate is found without the offsets of its sums"),
-    fault(Area::Passes, "te-split-unguarded", "a split whose factor does not divide the extent has no guard"),
-    fault(Area::Passes, "te-guard-one-late", "the guard of such a split lets one iteration too many pass"),
-    fault(Area::Passes, "te-fuse-swapped", "a fused loop is taken apart with quotient and remainder swapped"),
-    fault(Area::Passes, "te-starts-too-deep", "a reduction starts inside the reduced loops, in every iteration again"),
-    fault(Area::Passes, "split-unguarded", "the pass split puts no guard where the factor does not divide the extent"),
-    fault(Area::Passes, "split-drops-rest", "the pass split leaves out the last iterations if they fill no inner loop"),
-    fault(Area::Passes, "unroll-drops-last", "unroll writes out one iteration less"),
-    fault(Area::Passes, "loop-partition-best-case", "loop_partition takes the loops inside at the values that help"),
-    fault(Area::Passes, "loop-partition-one-too-many", "the main part that loop_partition makes is too long by one"),
-    fault(Area::Passes, "remove-no-op-forgets-else", "remove_no_op turns an else branch into a then branch"),
-    fault(Area::Passes, "remove-no-op-takes-single-loops", "remove_no_op removes loops of one iteration"),
-    fault(Area::Passes, "compute-at-short-box", "compute_at computes one element less of each axis than is read"),
-    fault(Area::Passes, "compute-at-unguarded", "compute_at computes elements that overhang the buffer"),
-    fault(Area::Passes, "inline-swaps-axes", "compute_inline takes the indices of a load in reverse order"),
-    fault(Area::Passes, "double-buffer-one-half", "double_buffer fills the half that is still read"),
-    fault(Area::Passes, "double-buffer-starts-empty", "double_buffer does not fill the buffer for the first iteration"),
+    decoy(Area::Passes, "flatten-commutes", "flatten_buffer writes a + b as b + a"),
+    decoy(Area::Passes, "simplify-twice", "simplify simplifies what it has simplified"),
+    fault(Area::Loops, "split-unguarded", "the pass split puts no guard where the factor does not divide the extent"),
+    fault(Area::Loops, "split-drops-rest", "the pass split leaves out the last iterations if they fill no inner loop"),
+    fault(Area::Loops, "unroll-drops-last", "unroll writes out one iteration less"),
+    fault(Area::Loops, "loop-partition-best-case", "loop_partition takes the loops inside at the values that help"),
+    fault(Area::Loops, "loop-partition-one-too-many", "the main part that loop_partition makes is too long by one"),
+    fault(Area::Loops, "remove-no-op-forgets-else", "remove_no_op turns an else branch into a then branch"),
+    fault(Area::Loops, "remove-no-op-takes-single-loops", "remove_no_op removes loops of one iteration"),
+    fault(Area::Loops, "compute-at-short-box", "compute_at computes one element less of each axis than is read"),
+    fault(Area::Loops, "compute-at-unguarded", "compute_at computes elements that overhang the buffer"),
+    fault(Area::Loops, "inline-swaps-axes", "compute_inline takes the indices of a load in reverse order"),
+    fault(Area::Loops, "narrow-drops-last", "a loop that narrow_index_types changes has one iteration less"),
+    fault(Area::Loops, "ssa-forgets-views", "convert_ssa renames a view where it is declared and not where it is used"),
+    decoy(Area::Loops, "unroll-simplifies-twice", "unroll simplifies each copy twice"),
+    fault(Area::Storage, "double-buffer-one-half", "double_buffer fills the half that is still read"),
     fault(
-        Area::Passes,
+        Area::Storage,
+        "double-buffer-starts-empty",
+        "double_buffer does not fill the buffer for the first iteration",
+    ),
+    fault(
+        Area::Storage,
         "double-buffer-unguarded",
         "double_buffer fills the buffer for an iteration after the last one",
     ),
-    decoy(Area::Passes, "double-buffer-fills-late", "double_buffer fills the other half behind what reads this one"),
     fault(
-        Area::Passes,
+        Area::Storage,
         "compact-forgets-start",
         "compact_buffer_allocation does not move the first element to the start",
     ),
     fault(
-        Area::Passes,
+        Area::Storage,
         "compact-one-less",
         "compact_buffer_allocation keeps one element less of each axis than is used",
     ),
-    fault(Area::Passes, "storage-counts-first-use", "storage_rewrite takes a buffer as free after its first use"),
-    fault(Area::Passes, "storage-in-place-anywhere", "storage_rewrite overwrites elements that other iterations read"),
+    fault(Area::Storage, "storage-counts-first-use", "storage_rewrite takes a buffer as free after its first use"),
+    fault(Area::Storage, "storage-in-place-anywhere", "storage_rewrite overwrites elements that other iterations read"),
     fault(
-        Area::Passes,
+        Area::Storage,
         "storage-keeps-first-size",
         "storage_rewrite gives a larger buffer the memory of a smaller one",
     ),
-    fault(Area::Passes, "virtual-threads-share", "inject_virtual_thread gives all virtual threads the same memory"),
-    fault(Area::Passes, "virtual-threads-drop-last", "inject_virtual_thread leaves out the last virtual thread"),
-    fault(Area::Passes, "vectors-ignore-alignment", "vector_type_rewrite rounds the start of a vector down"),
-    decoy(Area::Passes, "flatten-commutes", "flatten_buffer writes a + b as b + a"),
-    decoy(Area::Passes, "simplify-twice", "simplify simplifies what it has simplified"),
-    fault(Area::Judge, "outside-off-by-one", "enumeration takes an index that equals the extent for one inside"),
-    fault(Area::Judge, "quotient-determines", "a quotient is taken to determine its dividend"),
-    fault(Area::Judge, "collision-skips-last", "the search for collisions leaves out the last point of a block"),
-    fault(Area::Judge, "padding-one-way", "enumeration asks only whether padding is reached, not whether the rest is"),
-    fault(Area::Judge, "right-inverse-ignored", "enumeration asks of an inverse only that it leads back"),
-    fault(Area::Judge, "ends-of-shared-axes", "a sum of two values of one index is taken to reach both their ends"),
-    fault(Area::Judge, "remainders-of-fewer", "so many neighbours less one are taken to have all remainders"),
+    fault(Area::Storage, "virtual-threads-share", "inject_virtual_thread gives all virtual threads the same memory"),
+    fault(Area::Storage, "virtual-threads-drop-last", "inject_virtual_thread leaves out the last virtual thread"),
+    fault(Area::Storage, "vectors-ignore-alignment", "vector_type_rewrite rounds the start of a vector down"),
+    fault(Area::Storage, "vectors-take-first", "vector_type_rewrite takes every vector for the first one of its row"),
+    decoy(Area::Storage, "double-buffer-fills-late", "double_buffer fills the other half behind what reads this one"),
+    fault(Area::Lowering, "te-split-unguarded", "a split whose factor does not divide the extent has no guard"),
+    fault(Area::Lowering, "te-guard-one-late", "the guard of such a split lets one iteration too many pass"),
+    fault(Area::Lowering, "te-fuse-swapped", "a fused loop is taken apart with quotient and remainder swapped"),
     fault(
-        Area::Judge,
-        "bits-skip-lowest",
-        "equations over bits leave out the lowest bit of a value that is to be reached",
+        Area::Lowering,
+        "te-starts-too-deep",
+        "a reduction starts inside the reduced loops, in every iteration again",
     ),
-    fault(Area::Judge, "window-off-by-one", "the digits checker lets a sum reach the end of its window"),
-    fault(Area::Judge, "digits-reach-padding", "the digits checker does not ask whether padding is reached"),
-    fault(Area::Judge, "encode-ne-as-eq", "a condition x != y is given to Z3 as x == y"),
-    fault(Area::Judge, "region-ignores-reads", "what a block reads may be anything that is not written"),
+    fault(
+        Area::Lowering,
+        "lowering-ignores-guards",
+        "the judge of lowerings does not ask whether the guards let every element pass",
+    ),
+    fault(
+        Area::Lowering,
+        "lowering-ignores-order",
+        "the judge of lowerings does not ask in which order the stores run",
+    ),
+    decoy(Area::Lowering, "te-split-commutes", "a loop that was split is low + high * factor"),
+    fault(Area::Blocks, "lower-blocks-drops-where", "lower_blocks runs instances that the predicate leaves out"),
+    fault(Area::Blocks, "region-ignores-reads", "what a block reads may be anything that is not written"),
+    fault(Area::Blocks, "block-split-unguarded", "split on a block lets iterations run beyond the extent"),
+    fault(Area::Blocks, "block-fuse-swapped", "fuse on a block divides by the extent of the outermost loop"),
+    fault(
+        Area::Blocks,
+        "block-reorder-keeps-extents",
+        "reorder on a block leaves the extents of the loops where they were",
+    ),
+    fault(
+        Area::Blocks,
+        "block-threads-share",
+        "loops of a block that are bound to threads share memory that was one value",
+    ),
+    fault(Area::Blocks, "block-cache-one-less", "cache_read and cache_write copy one element less of each axis"),
+    fault(Area::Blocks, "block-cache-write-early", "cache_write copies in front of the block that computes"),
+    fault(
+        Area::Blocks,
+        "block-compute-one-less",
+        "compute_at and reverse_compute_at compute one element less of each axis than is used",
+    ),
+    fault(
+        Area::Blocks,
+        "block-compute-unguarded",
+        "compute_at and reverse_compute_at compute elements that overhang the domain",
+    ),
+    fault(Area::Blocks, "block-consumes-early", "reverse_compute_at reads in front of what computes"),
+    fault(
+        Area::Blocks,
+        "block-inline-swaps-axes",
+        "compute_inline of a block takes the indices of a load in reverse order",
+    ),
+    fault(
+        Area::Blocks,
+        "block-reverse-inline-swaps-axes",
+        "reverse_compute_inline takes the indices of the store in reverse order",
+    ),
+    fault(Area::Blocks, "block-layout-fills-nothing", "transform_layout with a pad value does not write the padding"),
+    fault(Area::Blocks, "block-separators-kept", "set_axis_separator leaves the separators as they are"),
+    fault(Area::Blocks, "block-scope-kept", "set_scope leaves the memory where it is"),
+    fault(
+        Area::Blocks,
+        "block-axes-unguarded",
+        "transform_block_layout runs the block for values to which no old ones belong",
+    ),
+    fault(Area::Blocks, "block-reindex-swaps-axes", "reindex reads the copy with its axes in reverse order"),
+    fault(Area::Blocks, "block-decompose-starts-late", "decompose_reduction initialises behind the loop that sums up"),
+    decoy(Area::Blocks, "block-split-commutes", "split on a block adds the inner loop first"),
     fault(Area::Judge, "else-is-not-negated", "the judge takes the condition to hold in the other branch too"),
-    fault(
-        Area::Judge,
-        "condition-outlives-write",
-        "a condition on memory holds although that memory is written below it",
-    ),
     fault(Area::Judge, "lockstep-ignores-first-axis", "lockstep does not compare the first of several indices"),
     fault(Area::Judge, "lockstep-ignores-conditions", "lockstep does not compare conditions that both programs ask"),
     fault(Area::Judge, "lockstep-ignores-kinds", "lockstep lets a serial loop become a parallel one"),
-    fault(Area::Judge, "reorder-leaves-domain", "iterations that were moved need not be iterations before"),
-    fault(Area::Judge, "reorder-loses-instances", "iterations before need not take place after"),
-    fault(Area::Judge, "reorder-ignores-order", "iterations that touch the same element may change their order"),
-    fault(Area::Judge, "lanes-see-each-other", "lanes of a statement may read what lanes in front of them wrote"),
-    fault(Area::Judge, "scalarize-unit-stride", "the judge takes the lanes of each ramp for neighbours"),
-    fault(Area::Judge, "flow-ignores-later-writes", "a value that is read may have been overwritten since"),
-    fault(Area::Judge, "flow-ignores-earlier-writes", "what the call found may have been overwritten"),
-    fault(
-        Area::Judge,
-        "flow-checks-one-case",
-        "of the cases in which a value comes from different stores, one is checked",
-    ),
-    fault(
-        Area::Judge,
-        "flow-forgets-allocations",
-        "memory that is allocated in a loop keeps its values between iterations",
-    ),
-    fault(
-        Area::Judge,
-        "flow-sources-need-not-run",
-        "a value may come from a store under a condition that does not hold",
-    ),
-    fault(
-        Area::Judge,
-        "flow-takes-parameters-for-given",
-        "a parameter that is written first may be read before, where nothing has to be in it",
-    ),
-    fault(Area::Judge, "flow-ignores-values", "stores that correspond may write different values"),
-    fault(Area::Judge, "summands-ignore-conditions", "what is summed under a condition is summed always"),
-    fault(Area::Judge, "summands-ignore-operators", "a product may be taken for a sum"),
-    fault(Area::Judge, "summands-lose-signs", "what is subtracted may be taken for what is added"),
-    fault(Area::Judge, "assertions-need-not-follow", "programs may assert different conditions"),
-    fault(Area::Judge, "summands-forget-floats", "floats may be summed in any order without a premise"),
-    fault(Area::Judge, "execution-ignores-conditions", "a store under a condition on values always takes place"),
-    fault(Area::Judge, "execution-swaps-differences", "a difference of floats may be taken the other way round"),
     fault(Area::Judge, "lockstep-ignores-extents", "lockstep compares where loops begin and not how long they are"),
-    fault(
-        Area::Judge,
-        "race-ignores-parallel",
-        "the judge takes iterations of parallel loops to run one after the other",
-    ),
-    fault(
-        Area::Judge,
-        "race-forgets-next-round",
-        "the judge does not compare the end of a round around a barrier with the start of the next one",
-    ),
-    fault(Area::Judge, "meaning-floors", "the meaning of a tile rounds the number of tiles down"),
-    fault(Area::Judge, "meaning-folds-backwards", "the meaning of a fold takes the minor dimension for the major one"),
-    fault(Area::Judge, "plan-forgets-reads", "the judge of plans lets a tensor die with its last write"),
-    fault(Area::Judge, "memo-omits-definitions", "the memo's key leaves the shared definitions out"),
-    fault(
-        Area::Judge,
-        "model-values-shift",
-        "the values of a model from the memo are given to the variables in reverse",
-    ),
-    fault(Area::Judge, "extents-are-two", "the judge assumes that a symbolic extent is at least 2"),
-    fault(Area::Judge, "vacuity-accepted", "what follows from premises that contradict each other counts as proved"),
-    fault(
-        Area::Judge,
-        "encode-divides-euclidean",
-        "a quotient by a negative constant is given to Z3 as the Euclidean one",
-    ),
-    fault(
-        Area::Judge,
-        "encode-remainder-keeps-positive",
-        "the truncated remainder of a negative number is given to Z3 without its sign",
-    ),
-    fault(Area::Judge, "encode-mask-loses-bit", "a mask with several ones in a row is given to Z3 without the highest"),
-    fault(
-        Area::Judge,
-        "encode-shift-truncates",
-        "a right shift of a negative number is given to Z3 rounded towards zero",
-    ),
-    fault(
-        Area::Judge,
-        "encode-no-negative-divisor",
-        "the remainder by a negative variable is stated to be between 0 and the divisor",
-    ),
-    fault(Area::Judge, "bits-one-too-few", "bit-vectors have one bit less than what is needed"),
-    fault(Area::Judge, "bits-divide-unsigned", "a quotient by a power of two over bit-vectors is unsigned"),
-    fault(Area::Judge, "terms-divide-towards-zero", "constants of terms are folded with truncated quotients"),
     fault(
         Area::Judge,
         "translate-swaps-choice",
         "a choice between two conditions is translated with its sides swapped",
     ),
-    fault(Area::Judge, "memory-never-changes", "loads of an element before and after a statement are the same term"),
     fault(
         Area::Judge,
         "dropped-condition-unchecked",
         "lockstep does not ask whether a condition that was dropped holds",
     ),
     fault(Area::Judge, "added-condition-unchecked", "lockstep does not ask whether a condition that was added holds"),
-    fault(Area::Judge, "discharge-drops-premises", "a fact of a fork is taken over without the premises of the fork"),
-    fault(Area::Judge, "lemma-without-hypotheses", "the kernel applies a lemma without looking for its hypotheses"),
+    decoy(Area::Judge, "sites-backwards", "the judge decides the statements of a program from the last to the first"),
     fault(
-        Area::Judge,
+        Area::Values,
+        "condition-outlives-write",
+        "a condition on memory holds although that memory is written below it",
+    ),
+    fault(Area::Values, "reorder-leaves-domain", "iterations that were moved need not be iterations before"),
+    fault(Area::Values, "reorder-loses-instances", "iterations before need not take place after"),
+    fault(Area::Values, "reorder-ignores-order", "iterations that touch the same element may change their order"),
+    fault(Area::Values, "lanes-see-each-other", "lanes of a statement may read what lanes in front of them wrote"),
+    fault(Area::Values, "scalarize-unit-stride", "the judge takes the lanes of each ramp for neighbours"),
+    fault(Area::Values, "flow-ignores-later-writes", "a value that is read may have been overwritten since"),
+    fault(Area::Values, "flow-ignores-earlier-writes", "what the call found may have been overwritten"),
+    fault(
+        Area::Values,
+        "flow-checks-one-case",
+        "of the cases in which a value comes from different stores, one is checked",
+    ),
+    fault(
+        Area::Values,
+        "flow-forgets-allocations",
+        "memory that is allocated in a loop keeps its values between iterations",
+    ),
+    fault(
+        Area::Values,
+        "flow-sources-need-not-run",
+        "a value may come from a store under a condition that does not hold",
+    ),
+    fault(
+        Area::Values,
+        "flow-takes-parameters-for-given",
+        "a parameter that is written first may be read before, where nothing has to be in it",
+    ),
+    fault(Area::Values, "flow-ignores-values", "stores that correspond may write different values"),
+    fault(Area::Values, "summands-ignore-conditions", "what is summed under a condition is summed always"),
+    fault(Area::Values, "summands-ignore-operators", "a product may be taken for a sum"),
+    fault(Area::Values, "summands-lose-signs", "what is subtracted may be taken for what is added"),
+    fault(Area::Values, "assertions-need-not-follow", "programs may assert different conditions"),
+    fault(Area::Values, "summands-forget-floats", "floats may be summed in any order without a premise"),
+    fault(Area::Values, "memory-never-changes", "loads of an element before and after a statement are the same term"),
+    decoy(
+        Area::Values,
+        "order-backwards",
+        "the pairs of stores that touch one element are compared from the last to the first",
+    ),
+    fault(Area::Terms, "execution-ignores-conditions", "a store under a condition on values always takes place"),
+    fault(Area::Terms, "execution-swaps-differences", "a difference of floats may be taken the other way round"),
+    fault(
+        Area::Terms,
+        "trace-forgets-kept-values",
+        "a store under an unknown condition does not depend on what it may keep",
+    ),
+    fault(Area::Terms, "trace-forgets-else", "a part of a run does not depend on what the other branch reads"),
+    fault(Area::Terms, "trace-forgets-last-unit", "a part of a run does not depend on the unit directly before it"),
+    fault(
+        Area::Terms,
+        "execution-finds-nothing",
+        "runs on terms do not note that what a parameter held at the call is read",
+    ),
+    fault(
+        Area::Terms,
+        "execution-takes-first-lane",
+        "runs on terms take the first lane of each vector for all of them",
+    ),
+    fault(Area::Terms, "terms-ignore-casts", "a conversion is taken for the value that is converted"),
+    fault(Area::Terms, "terms-compare-either-way", "x < y and y < x are one term"),
+    decoy(Area::Terms, "execution-undivided", "runs on terms are not made in parts"),
+    fault(
+        Area::Threads,
+        "race-ignores-parallel",
+        "the judge takes iterations of parallel loops to run one after the other",
+    ),
+    fault(
+        Area::Threads,
+        "race-forgets-next-round",
+        "the judge does not compare the end of a round around a barrier with the start of the next one",
+    ),
+    fault(Area::Threads, "race-forgets-readers", "the race check does not compare a write with the reads before it"),
+    fault(Area::Threads, "race-keeps-one-reader", "the race check remembers one reader of an element and not two"),
+    fault(Area::Threads, "race-joins-loops", "the race check takes loops that follow each other for one"),
+    fault(
+        Area::Threads,
+        "race-forgets-launch",
+        "the race check takes code of a launch outside its inner loops to run before them",
+    ),
+    fault(Area::Threads, "race-forgets-barrier", "the race check takes what a barrier separates for concurrent"),
+    fault(Area::Threads, "phases-read-again", "a value that was read before a barrier is read again after it"),
+    fault(Area::Threads, "phases-ignore-divergence", "barriers may be under conditions that differ between threads"),
+    fault(
+        Area::Threads,
+        "phases-share-own-memory",
+        "memory of a thread that lives across a barrier is that of the first thread",
+    ),
+    fault(Area::Threads, "intervals-forget-own-phase", "threads are taken not to run one phase at the same time"),
+    fault(Area::Threads, "intervals-always-branch", "a barrier under a condition is taken to be reached"),
+    fault(Area::Threads, "intervals-always-enter", "a loop around a barrier is taken to have an iteration"),
+    fault(
+        Area::Threads,
+        "intervals-drop-ends",
+        "a phase is taken not to meet the one after the next, without a barrier between them",
+    ),
+    decoy(Area::Threads, "phases-rename-threads", "the loops over threads of a phase have other names"),
+    fault(Area::Maps, "outside-off-by-one", "enumeration takes an index that equals the extent for one inside"),
+    fault(Area::Maps, "quotient-determines", "a quotient is taken to determine its dividend"),
+    fault(Area::Maps, "collision-skips-last", "the search for collisions leaves out the last point of a block"),
+    fault(Area::Maps, "padding-one-way", "enumeration asks only whether padding is reached, not whether the rest is"),
+    fault(Area::Maps, "right-inverse-ignored", "enumeration asks of an inverse only that it leads back"),
+    fault(Area::Maps, "ends-of-shared-axes", "a sum of two values of one index is taken to reach both their ends"),
+    fault(Area::Maps, "remainders-of-fewer", "so many neighbours less one are taken to have all remainders"),
+    fault(
+        Area::Maps,
+        "bits-skip-lowest",
+        "equations over bits leave out the lowest bit of a value that is to be reached",
+    ),
+    fault(Area::Maps, "window-off-by-one", "the digits checker lets a sum reach the end of its window"),
+    fault(Area::Maps, "digits-reach-padding", "the digits checker does not ask whether padding is reached"),
+    fault(Area::Maps, "meaning-floors", "the meaning of a tile rounds the number of tiles down"),
+    fault(Area::Maps, "meaning-folds-backwards", "the meaning of a fold takes the minor dimension for the major one"),
+    decoy(
+        Area::Maps,
+        "outside-end-first",
+        "enumeration compares an index with the extent before it compares it with 0",
+    ),
+    fault(Area::Kernel, "encode-ne-as-eq", "a condition x != y is given to Z3 as x == y"),
+    fault(Area::Kernel, "memo-omits-definitions", "the memo's key leaves the shared definitions out"),
+    fault(
+        Area::Kernel,
+        "model-values-shift",
+        "the values of a model from the memo are given to the variables in reverse",
+    ),
+    fault(Area::Kernel, "extents-are-two", "the judge assumes that a symbolic extent is at least 2"),
+    fault(Area::Kernel, "vacuity-accepted", "what follows from premises that contradict each other counts as proved"),
+    fault(
+        Area::Kernel,
+        "encode-divides-euclidean",
+        "a quotient by a negative constant is given to Z3 as the Euclidean one",
+    ),
+    fault(
+        Area::Kernel,
+        "encode-remainder-keeps-positive",
+        "the truncated remainder of a negative number is given to Z3 without its sign",
+    ),
+    fault(
+        Area::Kernel,
+        "encode-mask-loses-bit",
+        "a mask with several ones in a row is given to Z3 without the highest",
+    ),
+    fault(
+        Area::Kernel,
+        "encode-shift-truncates",
+        "a right shift of a negative number is given to Z3 rounded towards zero",
+    ),
+    fault(
+        Area::Kernel,
+        "encode-no-negative-divisor",
+        "the remainder by a negative variable is stated to be between 0 and the divisor",
+    ),
+    fault(Area::Kernel, "bits-one-too-few", "bit-vectors have one bit less than what is needed"),
+    fault(Area::Kernel, "bits-divide-unsigned", "a quotient by a power of two over bit-vectors is unsigned"),
+    fault(Area::Kernel, "terms-divide-towards-zero", "constants of terms are folded with truncated quotients"),
+    fault(Area::Kernel, "discharge-drops-premises", "a fact of a fork is taken over without the premises of the fork"),
+    fault(Area::Kernel, "lemma-without-hypotheses", "the kernel applies a lemma without looking for its hypotheses"),
+    fault(
+        Area::Kernel,
         "certificate-drops-a-fact",
         "the files of a certificate leave out the last fact that a step used",
     ),
-    fault(
-        Area::Judge,
-        "lowering-ignores-guards",
-        "the judge of lowerings does not ask whether the guards let every element pass",
-    ),
-    fault(Area::Judge, "lowering-ignores-order", "the judge of lowerings does not ask in which order the stores run"),
-    decoy(Area::Judge, "encode-swaps-equality", "an equality is given to Z3 with its sides swapped"),
-    decoy(Area::Judge, "sites-backwards", "the judge decides the statements of a program from the last to the first"),
+    decoy(Area::Kernel, "encode-swaps-equality", "an equality is given to Z3 with its sides swapped"),
+    fault(Area::Planner, "plan-forgets-reads", "the judge of plans lets a tensor die with its last write"),
     fault(Area::Planner, "planner-ignores-views", "reading a view does not keep the tensor alive that it shows"),
     fault(Area::Planner, "planner-frees-outputs", "the memory of an output is given back after its last use"),
     fault(Area::Planner, "planner-shares-early", "a tensor may lie where one lies that its step still reads"),
@@ -319,19 +414,6 @@ pub static FAULTS: &[PlantedFault] = &[
         "bounds-off-by-one",
         "an index that equals the extent is let through in a nest that runs at once",
     ),
-    fault(
-        Area::Interpreter,
-        "race-forgets-readers",
-        "the race check does not compare a write with the reads before it",
-    ),
-    fault(Area::Interpreter, "race-keeps-one-reader", "the race check remembers one reader of an element and not two"),
-    fault(Area::Interpreter, "race-joins-loops", "the race check takes loops that follow each other for one"),
-    fault(
-        Area::Interpreter,
-        "race-forgets-launch",
-        "the race check takes code of a launch outside its inner loops to run before them",
-    ),
-    fault(Area::Interpreter, "race-forgets-barrier", "the race check takes what a barrier separates for concurrent"),
     decoy(Area::Interpreter, "one-by-one", "no nest runs at once: every iteration by itself"),
     decoy(Area::Interpreter, "minimum-commutes", "the minimum of two integers looks at the second first"),
     fault(Area::Codegen, "kernel-floor-div-truncates", "a kernel's floor division rounds towards zero"),
@@ -343,6 +425,7 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Codegen, "kernel-drops-else", "a kernel runs the other branch of a condition always"),
     fault(Area::Codegen, "kernel-loops-to-extent", "a kernel's loop that does not begin at 0 ends at its extent"),
     fault(Area::Codegen, "kernel-maximum-is-nan", "a kernel's minimum and maximum of floats keep a NaN"),
+    fault(Area::Codegen, "kernel-drops-written-barrier", "a kernel leaves out the barriers of the program"),
     decoy(Area::Codegen, "kernel-sums-commute", "a kernel adds the parts of a position in another order"),
     decoy(Area::Codegen, "kernel-other-names", "helper functions of a kernel have other names"),
 ];
@@ -395,5 +478,16 @@ mod tests {
         names_in_sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut planted);
         let listed: BTreeSet<String> = FAULTS.iter().map(|fault| fault.name.to_owned()).collect();
         assert_eq!(planted, listed);
+    }
+
+    #[test]
+    fn every_part_has_faults_and_a_decoy() {
+        for area in Area::ALL {
+            let of_kind = |is_decoy| FAULTS.iter().filter(|row| row.area == area && row.is_decoy == is_decoy).count();
+            assert!(of_kind(false) >= 4 && of_kind(true) >= 1, "{}", area.name());
+            for oracle in area.oracles() {
+                assert!(crate::oracles::by_name(oracle).is_some(), "{oracle}");
+            }
+        }
     }
 }

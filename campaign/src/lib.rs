@@ -14,7 +14,7 @@
 //!   operations, [`layout`] XLA's tiled layouts, [`program`] programs, [`pairs`] pairs of small
 //!   programs, [`graph`] graphs for memory planners, [`text`] texts for readers.
 //! - [`expression`] draws integer expressions, and [`smt`] is an evaluator of SMT-LIB for them.
-//! - [`blocked`] draws programs with a block of S-TIR.
+//! - [`blocked`] draws programs with a block of S-TIR, [`scheduled_blocks`] programs with several and schedules on them.
 //! - [`te`] draws TE programs with schedules, [`tiny`] programs all of whose interleavings can be tried.
 //! - [`oracle`] defines oracles and their outcomes; [`oracles`] lists all of them by name.
 //! - [`mutate`] introduces one mistake in a program or in its evidence, which the judge has to
@@ -52,6 +52,7 @@ pub mod oracles;
 pub mod pairs;
 pub mod program;
 pub mod reductions;
+pub mod scheduled_blocks;
 pub mod session;
 pub mod smt;
 pub mod strategy;

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use crate::buffer::{Buffer, Scope};
 use crate::diag::{Diagnostic, Span};
 use crate::expr::Expr;
+use crate::sabotage;
 use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
 
@@ -272,7 +273,7 @@ impl Splitter {
     /// A name whose value differs between threads. One that is read from memory is kept in memory of the thread: a later
     /// phase may change what it was read from.
     fn own_value(&mut self, stmt: &Stmt, var: &Var, value: &Expr, body: &Stmt) -> Result<GroupStmt, Diagnostic> {
-        if !value.reads_memory() {
+        if !value.reads_memory() || sabotage::on("phases-read-again") {
             self.varying.insert(var.clone());
             return self.within(Way::Let(var.clone(), value.clone()), |this| this.part(body));
         }
@@ -326,6 +327,9 @@ impl Splitter {
     }
 
     fn is_uniform(&self, expr: &Expr) -> bool {
+        if sabotage::on("phases-ignore-divergence") {
+            return true;
+        }
         !expr.reads_memory() && !expr.vars().iter().any(|var| self.varying.contains(var))
     }
 

@@ -233,6 +233,13 @@ pub fn markdown(report: &SabotageReport, command: &str, machine: &str) -> String
         let cells = cells.map(|cell: String| cell.replace('|', "\\|"));
         let _ = writeln!(out, "| {} | {:.1} |", cells.join(" | "), row.seconds);
     }
+    let missed: Vec<&SabotageRow> = report.rows.iter().filter(|row| row.verdict == "missed").collect();
+    if !missed.is_empty() {
+        out.push_str("\nMissed, and the oracles whose cases ran the broken place:\n\n");
+    }
+    for row in missed {
+        let _ = writeln!(out, "- `{}`: {}", row.fault, reached(row));
+    }
     if !report.known.is_empty() {
         out.push_str("\nFound where nothing is broken, and so no catch:\n\n");
     }

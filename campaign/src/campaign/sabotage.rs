@@ -4,8 +4,8 @@
 //! All faults get the same time, in turns that grow from round to round, so that easily detected
 //! faults are detected early. Within a turn the next slice goes to the oracle with the least time
 //! so far, including the expected cost of the slice: cheap oracles come first, and none starves.
-//! Oracles whose cases never reached the code of the fault get less time. A trial without a fault
-//! is the control; decoys change no behaviour. A failure in either means that an oracle is wrong.
+//! Oracles whose cases never reached the code of the fault get less time, and so do those that do not
+//! look at its part (`Area::oracles`). A trial without a fault is the control; decoys change no behaviour. A failure in either means that an oracle is wrong.
 //!
 //! A failure that also occurs without a fault does not count: the cases of each catch are checked
 //! again by a worker without a fault, and kinds of failure that the control knows are discarded.
@@ -40,6 +40,8 @@ const FIRST_SLICE: Duration = Duration::from_millis(60);
 const MAX_PENALTY: u32 = 8;
 /// Number of cases after which that factor applies in full; with fewer cases it grows linearly.
 const FULL_PENALTY_CASES: u64 = 400;
+/// The factor by which the time of an oracle counts more if it does not look at the part of the fault.
+const OTHER_PART: u32 = 4;
 /// Limit on the duration of a slice.
 const MAX_SLICE: Duration = Duration::from_secs(2);
 /// How long a slice may continue after the end.
@@ -58,6 +60,7 @@ const INITIAL_COSTS: &[(&str, Duration)] = &[
     ("judge_maps", Duration::from_millis(240)),
     ("judge_programs", Duration::from_millis(480)),
     ("schedules", Duration::from_millis(240)),
+    ("block_schedules", Duration::from_millis(480)),
     ("second_judge", Duration::from_millis(480)),
     ("recheck", Duration::from_millis(480)),
     ("lifting", Duration::from_millis(480)),
@@ -102,6 +105,8 @@ pub struct Trial {
 #[derive(Clone, Debug)]
 struct Lane {
     oracle: &'static str,
+    /// The factor by which its time counts.
+    factor: u32,
     next: u64,
     absent: bool,
     /// Time spent on it.
@@ -115,17 +120,19 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(oracle: &'static str) -> Self {
+    fn new(oracle: &'static str, fault: Option<&PlantedFault>) -> Self {
+        let is_other = fault.is_some_and(|row| !row.area.oracles().contains(&oracle));
+        let factor = if is_other { OTHER_PART } else { 1 };
         let cost = INITIAL_COSTS.iter().find(|(name, _)| *name == oracle).map_or(FIRST_SLICE, |(_, cost)| *cost);
-        Self { oracle, next: 0, absent: false, spent: Duration::ZERO, reached: 0, slice: FIRST_SLICE, cost }
+        Self { oracle, factor, next: 0, absent: false, spent: Duration::ZERO, reached: 0, slice: FIRST_SLICE, cost }
     }
 
     /// The time that counts for choosing the next oracle: time spent plus expected cost, multiplied
-    /// by up to [`MAX_PENALTY`] if the fault was never reached.
+    /// by its factor, and by up to [`MAX_PENALTY`] if the fault was never reached.
     fn weight(&self) -> Duration {
         let cases = if self.reached == 0 { u32::try_from(self.next.min(FULL_PENALTY_CASES)).unwrap_or(0) } else { 0 };
         let all = u32::try_from(FULL_PENALTY_CASES).unwrap_or(1);
-        (self.spent + self.cost) * (all + cases * (MAX_PENALTY - 1)) / all
+        (self.spent + self.cost) * self.factor * (all + cases * (MAX_PENALTY - 1)) / all
     }
 }
 
@@ -156,7 +163,7 @@ impl Catch {
 
 impl Trial {
     fn new(fault: Option<&'static PlantedFault>, oracles: &[&'static str]) -> Self {
-        let lanes = oracles.iter().map(|oracle| Lane::new(oracle)).collect();
+        let lanes = oracles.iter().map(|oracle| Lane::new(oracle, fault)).collect();
         Self { fault, caught: None, runs: 0, spent: Duration::ZERO, lanes, turn: FIRST_TURN, busy: false }
     }
 

@@ -72,6 +72,7 @@ impl Redrawn for Kernels {
     fn redraw(u: &mut Unstructured<'_>, config: &Limits) -> arbitrary::Result<ProgramCase> {
         let mut config = config.clone();
         config.program.group_percent = 40;
+        config.program.shared_percent = 25;
         if u.ratio(1, 3)? {
             config.program.texture_percent = 70;
         }

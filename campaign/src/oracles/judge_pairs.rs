@@ -29,10 +29,15 @@ const RLIMIT: u32 = 200_000;
 /// Z3's time limit per question, a safety net beside the budget.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Steps of a part of a run on terms, for every other pair: the programs are tiny, and would be run undivided otherwise.
+const PART_STEPS: u64 = 200;
+
 /// The oracle `judge_pairs`; see the module.
 #[derive(Debug)]
 pub struct JudgePairs {
     judge: Judge,
+    /// A judge that runs programs on terms in small parts.
+    in_parts: Judge,
 }
 
 /// What is true of a pair, as far as runs and its recipe say.
@@ -64,7 +69,9 @@ impl JudgePairs {
     /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, timeout: TIMEOUT, rlimit: RLIMIT, ..Budget::default() };
-        Ok(Self { judge: Judge::new(budget, tilewright_search::strategies()).map_err(|error| error.to_string())? })
+        let small = Budget { part_steps: PART_STEPS, ..budget.clone() };
+        let make = |budget| Judge::new(budget, tilewright_search::strategies()).map_err(|error| error.to_string());
+        Ok(Self { judge: make(budget)?, in_parts: make(small)? })
     }
 }
 
@@ -104,7 +111,8 @@ impl Oracle for JudgePairs {
                 return outcome;
             }
         }
-        let reports = match pair::validate(before, after, &[], &self.judge) {
+        let judge = if texts.after.len() % 2 == 0 { &self.judge } else { &self.in_parts };
+        let reports = match pair::validate(before, after, &[], judge) {
             Ok(judged) => judged.reports,
             Err(_) if matches!(examined.truth, Truth::Different(_)) => return Outcome::Held,
             Err(_) => return Outcome::Undecided("the programs cannot be paired".into()),

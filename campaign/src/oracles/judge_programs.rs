@@ -59,6 +59,7 @@ impl Case for JudgedCase {
         if u.ratio(1, 4)? {
             small.program.texture_percent = 60;
             small.program.loop_percent = 60;
+            small.program.shared_percent = 40;
         }
         Ok(Self { changes, program: ProgramCase::draw(u, &small)? })
     }

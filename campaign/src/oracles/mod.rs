@@ -24,6 +24,7 @@
 //! | `encoder` | the judge's queries, read by an evaluator of SMT-LIB | evaluation at points |
 //! | `schedules` | TE programs with random schedules, lowered | the definition, and the judge's verdicts |
 //! | `blocks` | verdicts on what blocks of S-TIR say, and runs of them | every iteration |
+//! | `block_schedules` | steps of schedules on blocks, judged | runs before and after each step |
 //! | `interleavings` | the race check and runs on threads | all orders of the accesses of tiny programs |
 //! | `second_judge` | the judge | a judge without a memo and without points |
 //! | `recheck` | certificates of random claims | Z3 on their texts |
@@ -32,6 +33,7 @@
 //! Each oracle has tests in which a broken component is substituted, to show that it can fail at all.
 
 pub mod arithmetic;
+pub mod block_schedules;
 pub mod blocks;
 pub mod certificate;
 pub mod device;
@@ -174,6 +176,11 @@ pub static ORACLES: &[Entry] = &[
         name: blocks::Blocks::NAME,
         summary: "what blocks of S-TIR say of themselves, judged, and what they do, against every iteration",
         make: |environment| session(blocks::Blocks::new, environment),
+    },
+    Entry {
+        name: block_schedules::BlockSchedules::NAME,
+        summary: "steps of random schedules on blocks, judged, and runs of the programs before and after them",
+        make: |environment| session(block_schedules::BlockSchedules::new, environment),
     },
     Entry {
         name: interleavings::Interleavings::NAME,

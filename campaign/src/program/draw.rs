@@ -11,8 +11,8 @@ use arbitrary::{Result, Unstructured};
 use tilewright_ir::{DataType, ScalarType, Scope};
 
 use super::recipe::{
-    At, Binary, Compare, ELEMENTS, Edge, Guard, Keep, Kind, Layout, Loop, Premise, Primitive, Read, Recipe, Reduce,
-    ReduceOp, Requested, Stage, Step, Tensor, Test, Unary, Value, View,
+    At, Binary, Compare, ELEMENTS, Edge, Exchange, Guard, Keep, Kind, Layout, Loop, Premise, Primitive, Read, Recipe,
+    Reduce, ReduceOp, Requested, Shared, Stage, Step, Tensor, Test, Turn, Unary, Value, View,
 };
 use super::simpler::parts_mut;
 use crate::config::Config;
@@ -74,6 +74,9 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
         let place = draw.u.int_in_range(0..=15)?;
         steps.push(Step { primitive: Primitive::ComputeAt, place, amount: 0 });
     }
+    for stage in &mut stages {
+        stage.shared = draw.shared()?;
+    }
     Ok(Recipe { seed, inputs, scalars, stages, unknown, premise, steps, passes })
 }
 
@@ -103,6 +106,18 @@ impl Draw<'_, '_, '_> {
         }
         let asked = Requested::ALL.map(|pass| Ok(self.u.ratio(1, 2)?.then_some(pass)));
         Ok(asked.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// Draws the threads that compute a stage together. None if the bytes are used up.
+    fn shared(&mut self) -> Result<Option<Shared>> {
+        if self.percent(100 - self.config.program.shared_percent.min(100))? {
+            return Ok(None);
+        }
+        let threads = self.u.int_in_range(1..=9)?;
+        let turn = if self.u.arbitrary()? { Turn::Reversed } else { Turn::Rotated(self.u.int_in_range(0..=8)?) };
+        let exchange = *self.u.choose(&Exchange::ALL)?;
+        let (blocks, outside, branch) = (self.u.arbitrary()?, self.u.arbitrary()?, self.u.ratio(1, 3)?);
+        Ok(Some(Shared { threads, turn, exchange, blocks, outside, branch }))
     }
 
     /// True with this probability in percent.
@@ -253,6 +268,7 @@ impl Draw<'_, '_, '_> {
             lanes: lanes.transpose()?,
             wide: self.u.ratio(1, 12)?,
             through: through.transpose()?,
+            shared: None,
         };
         if self.percent(self.config.program.vectorized_percent)? {
             self.vectorized(&mut stage)?;

@@ -98,6 +98,10 @@ impl Seen {
             self.add("kind:guard");
             self.test(&guard.test);
         }
+        if let Some(shared) = &stage.shared {
+            self.add("kind:shared");
+            self.add(format!("shared:{}", shared.exchange.name()));
+        }
         if stage.lanes.is_some() {
             self.add("kind:ramp");
         }

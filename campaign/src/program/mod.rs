@@ -28,6 +28,7 @@ mod build;
 mod draw;
 mod features;
 pub mod recipe;
+pub mod shared;
 mod simpler;
 #[cfg(test)]
 mod tests;

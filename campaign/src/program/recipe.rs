@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_ir::{DataType, ScalarType, Scope};
 
 pub use super::asked::Requested;
+pub use super::shared::{Exchange, Shared, Turn};
 use crate::map::Op;
 
 /// A program: input tensors, and stages that each compute one tensor from those before it. The last
@@ -177,6 +178,10 @@ pub struct Stage {
     /// The view through which the target is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<View>,
+    /// The threads that compute it together. The loops, the condition and the lanes are then left out, and so is where the accumulator is
+    /// kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
 }
 
 /// A reduction.

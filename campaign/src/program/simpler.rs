@@ -151,6 +151,7 @@ fn stages(stage: &Stage) -> Vec<Stage> {
     };
     // Candidates are made without asking whether the property is there; the last line removes those without a change.
     let mut found = vec![
+        with(&|s| s.shared = None),
         with(&|s| s.reduce = None),
         with(&|s| s.guard = None),
         with(&|s| s.lanes = None),
@@ -159,6 +160,9 @@ fn stages(stage: &Stage) -> Vec<Stage> {
         with(&|s| s.loops.clear()),
         with(&|s| s.is_output = false),
     ];
+    if let Some(shared) = &stage.shared {
+        found.extend(shared.simpler().into_iter().map(|shared| with(&|s| s.shared = Some(shared.clone()))));
+    }
     if let Some(reduce) = &stage.reduce {
         if reduce.keep != Keep::Target {
             found.push(with(&|s| s.reduce.iter_mut().for_each(|reduce| reduce.keep = Keep::Target)));

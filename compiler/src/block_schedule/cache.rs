@@ -17,13 +17,13 @@ use std::convert::Infallible;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     AxisKind, AxisSeparators, Block, BlockAxis, BlockRegion, Buffer, DataType, Diagnostic, Expr, ForKind, Scope, Stmt,
-    StmtKind, Var,
+    StmtKind, Var, sabotage,
 };
 
 use super::regions::{accesses, int_like};
 use super::tree::{Found, block_named, realized, replaced, with_block, with_neighbours};
 use super::{BlockRef, BlockSchedule, fault};
-use crate::passes::schedule::buffers::{loads_from, stores_to};
+use crate::passes::schedule::buffers::{loads_from, n_loads, stores_to};
 use crate::passes::schedule::claims::Claim;
 
 impl BlockSchedule {
@@ -48,9 +48,7 @@ impl BlockSchedule {
         };
         let first = readers.first().ok_or_else(|| not_cached(&buffer, "no block reads it"))?;
         let first = block_named(self.func(), first)?;
-        if outermost(&first).is_some_and(|stmt| stores_to(stmt, &|stored| stored.aliases(&buffer))) {
-            return Err(not_cached(&buffer, "the nest that reads it writes it, too"));
-        }
+        check_written_before(&first, &buffer)?;
         let cache = copy_of(&buffer, scope);
         let name = self.fresh_block_name(&cache.name);
         let nest = copy_nest(&name, &buffer, &cache);
@@ -65,7 +63,7 @@ impl BlockSchedule {
     /// copies.
     ///
     /// # Errors
-    /// `schedule`: the block is gone or has no such write, or another block writes the buffer.
+    /// `schedule`: the block is gone or has no such write, another block writes the buffer, or one in the same loops reads it.
     pub fn cache_write(&mut self, block: BlockRef, index: usize, scope: Scope) -> Result<BlockRef, Diagnostic> {
         let buffer = self.accessed(block, index, true)?;
         let writers = self.blocks_that(|body| stores_to(body, &|stored| stored.aliases(&buffer)));
@@ -74,10 +72,13 @@ impl BlockSchedule {
             let message = format!("several blocks write it: {}", writers.join(", "));
             return Err(not_cached(&buffer, &message));
         }
+        check_read_behind(&found, &buffer)?;
         let cache = copy_of(&buffer, scope);
         let name = self.fresh_block_name(&cache.name);
         let nest = copy_nest(&name, &cache, &buffer);
-        let body = with_neighbours(self.func(), &found, (Vec::new(), vec![nest]), Some(&cache));
+        let (front, behind) = (Vec::new(), vec![nest]);
+        let around = if sabotage::on("block-cache-write-early") { (behind, front) } else { (front, behind) };
+        let body = with_neighbours(self.func(), &found, around, Some(&cache));
         let body = swapped(&body, &found.block.name.clone(), &[(buffer, cache)]);
         self.step("cache_write", body, &searched());
         Ok(self.block_ref(&name))
@@ -137,6 +138,23 @@ fn accessed_buffers(func: &tilewright_ir::PrimFunc, found: &Found<'_>, is_write:
     buffers
 }
 
+/// Checks that no other block in the loops of a block reads a buffer that the block writes: a copy behind the loops would come too late.
+pub(super) fn check_read_behind(found: &Found<'_>, buffer: &Buffer) -> Result<(), Diagnostic> {
+    let own = n_loads(found.stmt, buffer);
+    if outermost(found).is_some_and(|stmt| n_loads(stmt, buffer) > own) {
+        return Err(not_cached(buffer, "another block in the same loops reads it"));
+    }
+    Ok(())
+}
+
+/// Checks that no block in the loops of a block writes a buffer that the block reads: a copy in front of the loops would come too early.
+pub(super) fn check_written_before(found: &Found<'_>, buffer: &Buffer) -> Result<(), Diagnostic> {
+    if outermost(found).is_some_and(|stmt| stores_to(stmt, &|stored| stored.aliases(buffer))) {
+        return Err(not_cached(buffer, "the nest that reads it writes it, too"));
+    }
+    Ok(())
+}
+
 /// The outermost loop of the scope of a block that contains it.
 fn outermost<'f>(found: &Found<'f>) -> Option<&'f Stmt> {
     found.loops.first().map(|run| &run.body)
@@ -189,11 +207,11 @@ fn copy_nest(name: &str, from: &Buffer, to: &Buffer) -> Stmt {
         annotations: Vec::new(),
     };
     let inner = realized(block, None, loops.iter().map(Expr::from).collect(), copy);
-    loops
-        .iter()
-        .zip(&from.shape)
-        .rev()
-        .fold(inner, |body, (var, extent)| Stmt::for_loop(var, extent.clone(), ForKind::Serial, body))
+    loops.iter().zip(&from.shape).rev().fold(inner, |body, (var, extent)| {
+        let one = i128::from(sabotage::on("block-cache-one-less"));
+        let extent = if one > 0 { extent.clone() - int_like(one, extent) } else { extent.clone() };
+        Stmt::for_loop(var, extent, ForKind::Serial, body)
+    })
 }
 
 /// One spatial axis for each axis of a buffer.

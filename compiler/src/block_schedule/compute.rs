@@ -16,7 +16,7 @@ use tilewright_algebra::{Ranges, inverse, simplify};
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
     AxisKind, BinaryOp, Block, BlockAxis, Buffer, Diagnostic, Expr, For, ForKind, IndexMap, PrimFunc, Scope, Stmt,
-    StmtKind, ThreadTag, Var,
+    StmtKind, ThreadTag, Var, sabotage,
 };
 use tilewright_verify::reorder::Statement;
 
@@ -80,15 +80,33 @@ impl BlockSchedule {
             read.iter().filter(|(other, _)| other == buffer).map(|(_, index)| index.clone()).collect();
         let axes = indexed_axes(&found, &indices, buffer)?;
         let spans = region(&as_reads(&rest, buffer), &around(&loop_over(&as_reads(&rest, buffer), &run.0)?), buffer)?;
+        check_whole_sums(&found, &axes, &spans)?;
         let known = inside(&target.ranges(&rest), target.run);
         let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known, unit_loops }.stmt()?;
-        let body = Stmt::seq(vec![target.run.body.clone(), nest]);
+        let parts = [target.run.body.clone(), nest];
+        let is_early = sabotage::on("block-consumes-early");
+        let body = Stmt::seq(if is_early { parts.into_iter().rev().collect() } else { parts.to_vec() });
         let body = with_body(&rest, target.run, body);
         let body = own_memory(&body, &target, buffer);
         let claim = moved(&found, &self.func().body, &body, &values);
         self.step("reverse_compute_at", body, &claim);
         Ok(())
     }
+}
+
+/// Checks that an iteration writes all values of the reduced axes of a block that consumes it.
+fn check_whole_sums(found: &Found<'_>, axes: &[Option<usize>], spans: &[Span]) -> Result<(), Diagnostic> {
+    for (axis, of_buffer) in found.block.axes.iter().zip(axes) {
+        let Some(span) = of_buffer.and_then(|position| spans.get(position)) else { continue };
+        let starts = span.low == axis.min || (span.low.as_const_int() == Some(0) && axis.min.as_const_int() == Some(0));
+        let is_whole = starts && span.extent == axis.extent;
+        if axis.kind == AxisKind::Reduce && !is_whole {
+            let message =
+                format!("block `{}` sums up more along `{}` than one iteration writes", found.block.name, axis.var);
+            return Err(fault(message, "name a loop further out, around everything that the sums need"));
+        }
+    }
+    Ok(())
 }
 
 /// The claim that the stores of a block are those that they were, where its axes have the same values; all others stay as they are. If
@@ -270,7 +288,8 @@ impl Nest<'_> {
         if let Some(var) = kept.into_iter().find(|var| self.found.stmt_mentions(var)) {
             return Err(fault(format!("the block depends on `{var}`"), "name a block of the outermost scope"));
         }
-        let predicate = conditions.into_iter().filter(|cond| cond.as_const_int() != Some(1)).reduce(Expr::and);
+        let is_open = |cond: &Expr| cond.as_const_int() != Some(1) && !sabotage::on("block-compute-unguarded");
+        let predicate = conditions.into_iter().filter(is_open).reduce(Expr::and);
         let block = self.found.block.clone();
         let inner = realized(block, predicate, values.clone(), self.found.parts.body.clone());
         let inner = inner.at(self.found.stmt.span);
@@ -284,7 +303,11 @@ impl Nest<'_> {
         let span = of_buffer.filter(|_| axis.kind != AxisKind::Reduce).and_then(|position| self.spans.get(position));
         span.map_or_else(
             || (axis.min.clone(), axis.extent.clone()),
-            |span| (retyped(&span.low, ty, &|_| None), retyped(&span.extent, ty, &|_| None)),
+            |span| {
+                let (low, extent) = (retyped(&span.low, ty, &|_| None), retyped(&span.extent, ty, &|_| None));
+                let one = int_like(i128::from(sabotage::on("block-compute-one-less")), &extent);
+                (low, if one.as_const_int() == Some(0) { extent } else { extent - one })
+            },
         )
     }
 }

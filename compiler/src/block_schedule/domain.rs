@@ -11,10 +11,10 @@ use tilewright_algebra::{inverse, physical_shape, simplify};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
     AxisKind, AxisSeparators, Block, BlockAxis, Buffer, DataType, Diagnostic, Expr, ForKind, IndexMap, Stmt, StmtKind,
-    UnaryOp, Var,
+    UnaryOp, Var, sabotage,
 };
 
-use super::cache::{point, searched};
+use super::cache::{check_read_behind, check_written_before, point, searched};
 use super::loops::Renamed;
 use super::regions::{int_like, stated};
 use super::tree::{Found, realized, replaced, with_neighbours};
@@ -76,6 +76,7 @@ impl BlockSchedule {
         let changed = Block { axes, ..found.block.clone() };
         let body = with_init(&found, &changed, &old_axes);
         let predicate = match back.padding.as_const_int() {
+            _ if sabotage::on("block-axes-unguarded") => None,
             Some(0) => None,
             _ => Some(Expr::unary(UnaryOp::Not, to_loops.apply(&back.padding))),
         };
@@ -95,9 +96,15 @@ impl BlockSchedule {
     /// such a buffer, and copies that behind it. Returns the block that copies.
     ///
     /// # Errors
-    /// `schedule`: the block is gone, or accesses the buffer at several indices.
+    /// `schedule`: the block is gone, or accesses the buffer at several indices, or another block in the same loops writes what it reads
+    /// or reads what it writes.
     pub fn reindex(&mut self, block: BlockRef, buffer: &Buffer, is_write: bool) -> Result<BlockRef, Diagnostic> {
         let found = self.block(block)?;
+        if is_write {
+            check_read_behind(&found, buffer)?;
+        } else {
+            check_written_before(&found, buffer)?;
+        }
         let index = only_index(&found, buffer)?;
         let used: Vec<&BlockAxis> =
             found.block.axes.iter().filter(|axis| index.iter().any(|at| at.vars().contains(&axis.var))).collect();
@@ -126,7 +133,10 @@ impl BlockSchedule {
             if is_write { ((&cache, &inside), (buffer, &outside)) } else { ((buffer, &outside), (&cache, &inside)) };
         let nest = copy_nest(&name, from, to, fresh);
         let around = if is_write { (Vec::new(), vec![nest]) } else { (vec![nest], Vec::new()) };
-        let own: Vec<Expr> = used.iter().map(|axis| Expr::from(&axis.var)).collect();
+        let mut own: Vec<Expr> = used.iter().map(|axis| Expr::from(&axis.var)).collect();
+        if sabotage::on("block-reindex-swaps-axes") {
+            own.reverse();
+        }
         let inner = super::cache::moved_accesses(found.parts.body, buffer, &cache, &own);
         let changed = stated(found.block, &inner, &found.ranges(self.func()));
         let block_name = found.block.name.clone();

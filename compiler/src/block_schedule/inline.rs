@@ -12,7 +12,7 @@ use std::convert::Infallible;
 
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{AxisKind, Buffer, Diagnostic, Expr, SharedExpr, Stmt, StmtKind, Var};
+use tilewright_ir::{AxisKind, Buffer, Diagnostic, Expr, SharedExpr, Stmt, StmtKind, Var, sabotage};
 
 use super::cache::searched;
 use super::regions::stated;
@@ -77,6 +77,10 @@ impl BlockSchedule {
         let (stored_at, computed, _) = only_store(&writer)?;
         if writer.block.axes.iter().any(|axis| axis.kind != AxisKind::Spatial) {
             return Err(not_inline(&found, "the block that writes its buffer is a reduction"));
+        }
+        let mut stored_at = stored_at;
+        if sabotage::on("block-reverse-inline-swaps-axes") {
+            stored_at.reverse();
         }
         let there = Substitution::new(&axes, stored_at);
         let element = Element { buffer: buffer.clone(), index: axes.clone(), value: Expr::load(&buffer, at) };
@@ -154,7 +158,11 @@ impl Rewrite for Inline<'_> {
         let rewritten = self.expr_children(expr)?;
         match &rewritten {
             Expr::Load { buffer, indices } if *buffer == self.0.buffer => {
-                let typed = self.0.index.iter().zip(indices).map(|(var, at)| {
+                let mut indices = indices.to_vec();
+                if sabotage::on("block-inline-swaps-axes") {
+                    indices.reverse();
+                }
+                let typed = self.0.index.iter().zip(&indices).map(|(var, at)| {
                     if at.dtype() == var.dtype() {
                         at.clone()
                     } else {

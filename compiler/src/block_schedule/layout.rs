@@ -13,7 +13,7 @@ use tilewright_algebra::inverse;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     AxisSeparators, Block, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, IndexMap, PadFill, PrimFunc,
-    Scalar, Scope, Stmt, StmtKind, TileRequest,
+    Scalar, Scope, Stmt, StmtKind, TileRequest, sabotage,
 };
 
 use super::cache::searched;
@@ -97,7 +97,9 @@ impl BlockSchedule {
         let evidence = Evidence { pass: "transform_layout".to_owned(), buffers: claims, ..Evidence::default() };
         let comparison = same_iterations(func, &after, &evidence);
         let fills: Vec<PadFill> = fill.into_iter().collect();
-        after.body = filled(&after, &fills);
+        if !sabotage::on("block-layout-fills-nothing") {
+            after.body = filled(&after, &fills);
+        }
         self.record("transform_layout", after, Evidence { comparison, fills, ..evidence });
         Ok(())
     }
@@ -140,7 +142,11 @@ impl BlockSchedule {
         }
         let pairs: Vec<(Buffer, Buffer)> = aliases
             .iter()
-            .map(|alias| (alias.clone(), alias.with(|info| info.axis_separators = separators.clone())))
+            .map(|alias| {
+                let is_kept = sabotage::on("block-separators-kept");
+                let new = if is_kept { alias.axis_separators.clone() } else { separators.clone() };
+                (alias.clone(), alias.with(|info| info.axis_separators = new))
+            })
             .collect();
         let after = with_buffers(func, &pairs);
         let claim = |(before, after): (Buffer, Buffer)| BufferClaim {
@@ -170,6 +176,7 @@ impl BlockSchedule {
         let aliases: Vec<Buffer> = func.buffers().into_iter().filter(|other| other.aliases(buffer)).collect();
         let pairs: Vec<(Buffer, Buffer)> =
             aliases.iter().map(|alias| (alias.clone(), alias.with(|info| info.scope = scope))).collect();
+        let pairs = if sabotage::on("block-scope-kept") { Vec::new() } else { pairs };
         let body = with_buffers(func, &pairs).body;
         self.step("set_scope", body, &searched());
         Ok(())

@@ -12,7 +12,7 @@
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    AttrValue, Block, Diagnostic, Expr, For, ForKind, PrimFunc, Stmt, StmtKind, StoreOrigin, ThreadTag, Var,
+    AttrValue, Block, Diagnostic, Expr, For, ForKind, PrimFunc, Stmt, StmtKind, StoreOrigin, ThreadTag, Var, sabotage,
 };
 use tilewright_verify::reorder::Statement;
 
@@ -137,7 +137,8 @@ impl BlockSchedule {
         let found = loop_over(self.func(), &run.0)?;
         let changed = Stmt::new(StmtKind::For(For { kind, ..found.run.clone() }.into()));
         let mut body = with_loop(&self.func().body, &run.0, &changed);
-        for buffer in self.func().buffers().iter().filter(|buffer| is_private(buffer, kind)) {
+        let shares = sabotage::on("block-threads-share");
+        for buffer in self.func().buffers().iter().filter(|buffer| is_private(buffer, kind) && !shares) {
             body = with_own_memory(&body, &run.0, buffer);
         }
         let nothing = Renamed { forward: Substitution::default(), back: Substitution::default() };
@@ -262,7 +263,11 @@ fn split(
     let vars: Vec<Var> = (0..factors.len()).map(|at| Var::new(format!("{}_{at}", run.var), run.var.dtype())).collect();
     let mut number = constant(0)?;
     for (at, (var, size)) in vars.iter().zip(&sizes).enumerate() {
-        number = if at == 0 { Expr::from(var) } else { number * size.clone() + Expr::from(var) };
+        number = match at {
+            0 => Expr::from(var),
+            _ if sabotage::on("block-split-commutes") => Expr::from(var) + number * size.clone(),
+            _ => number * size.clone() + Expr::from(var),
+        };
     }
     let min = simplify(&run.min, &ranges);
     let from_zero = min.as_const_int() == Some(0);
@@ -276,7 +281,7 @@ fn split(
     }
     let forward = Substitution::new([&run.var], [value]);
     let mut body = replaced(&run.body, &forward, &[]);
-    if !is_whole {
+    if !is_whole && !sabotage::on("block-split-unguarded") {
         body = guarded(&body, &number.lt(extent));
     }
     let nest = vars.iter().zip(sizes).rev().fold(body, |body, (var, size)| loop_of(var, size, run, body));
@@ -329,8 +334,9 @@ fn fused(chain: &[&For], ranges: &tilewright_algebra::Ranges) -> Result<(Var, St
     let (mut forward, mut rest, mut extent, mut number) =
         (Substitution::default(), Expr::from(&var), None::<Expr>, zero);
     for (at, run) in chain.iter().enumerate().rev() {
-        let part = if at == 0 { rest.clone() } else { rest.clone().floor_mod(run.extent.clone()) };
-        rest = rest.floor_div(run.extent.clone());
+        let by = if sabotage::on("block-fuse-swapped") { &first.extent } else { &run.extent };
+        let part = if at == 0 { rest.clone() } else { rest.clone().floor_mod(by.clone()) };
+        rest = rest.floor_div(by.clone());
         let from_zero = run.min.as_const_int() == Some(0);
         forward.insert(&run.var, if from_zero { part } else { run.min.clone() + part });
         extent = Some(extent.map_or_else(|| run.extent.clone(), |inner| run.extent.clone() * inner));
@@ -364,6 +370,9 @@ fn reordered(chain: &[&For], vars: &[Var]) -> Result<Stmt, Diagnostic> {
         }
     }
     let last = chain.last().map_or_else(|| Stmt::seq(Vec::new()), |run| run.body.clone());
-    let around = |body: Stmt, run: &&For| Stmt::new(StmtKind::For(For { body, ..For::clone(run) }.into()));
-    Ok(after.iter().rev().fold(last, around))
+    let around = |body: Stmt, (run, old): (&&For, &&For)| {
+        let extent = if sabotage::on("block-reorder-keeps-extents") { &old.extent } else { &run.extent };
+        Stmt::new(StmtKind::For(For { body, extent: extent.clone(), ..For::clone(run) }.into()))
+    };
+    Ok(after.iter().zip(chain).rev().fold(last, around))
 }

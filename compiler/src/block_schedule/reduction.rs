@@ -8,7 +8,7 @@
 
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{AxisKind, Block, BlockAxis, Diagnostic, Expr, For, Stmt, StmtKind, StoreOrigin, Var};
+use tilewright_ir::{AxisKind, Block, BlockAxis, Diagnostic, Expr, For, Stmt, StmtKind, StoreOrigin, Var, sabotage};
 use tilewright_verify::reorder::Statement;
 
 use super::regions::stated;
@@ -46,7 +46,11 @@ impl BlockSchedule {
             let block = Block { name: names.1.clone(), has_init: false, ..block.clone() };
             realized_again(&stated(&block, &rest, &ranges), &parts, rest.clone()).at(span)
         });
-        let body = with_loop(&self.func().body, &run.0, &Stmt::seq(vec![nest, update]));
+        let mut parts = vec![nest, update];
+        if sabotage::on("block-decompose-starts-late") {
+            parts.reverse();
+        }
+        let body = with_loop(&self.func().body, &run.0, &Stmt::seq(parts));
         self.step("decompose_reduction", body, &Claim::Iterations(Box::new(move |old, new| claim.origins(old, new))));
         if let Some(known) = self.names.get_mut(block.0) {
             *known = names.1;

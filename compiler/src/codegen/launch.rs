@@ -215,7 +215,7 @@ impl Writer {
             let help = "move the barrier out of conditions and loops that depend on threadIdx or on memory";
             return Err(self.error(Refusal::Order, message).with_help(help));
         }
-        if !sabotage::on("kernel-forgets-barrier") {
+        if !sabotage::on("kernel-drops-written-barrier") {
             self.line(self.target.words.full_barrier);
         }
         Ok(())

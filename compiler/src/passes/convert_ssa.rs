@@ -22,7 +22,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, Stmt, StmtKind,
-    Var,
+    Var, sabotage,
 };
 
 use super::{Rewritten, lower_blocks};
@@ -140,7 +140,7 @@ impl Rewrite for Rename {
     }
 
     fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Infallible> {
-        let renamed = self.buffers.iter().find(|(old, _)| old == buffer);
+        let renamed = self.buffers.iter().find(|(old, _)| old == buffer).filter(|_| !sabotage::on("ssa-forgets-views"));
         Ok(renamed.map_or_else(|| buffer.clone(), |(_, new)| new.clone()))
     }
 

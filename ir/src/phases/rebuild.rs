@@ -18,6 +18,7 @@ use crate::buffer::{AxisSeparators, Buffer};
 use crate::diag::{Diagnostic, Span};
 use crate::expr::Expr;
 use crate::func::PrimFunc;
+use crate::sabotage;
 use crate::shared::SharedExprs;
 use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
@@ -160,7 +161,8 @@ impl Builder<'_> {
         for step in &phase.way {
             match step {
                 Way::Thread(inner) => {
-                    let var = Var::new(inner.var.name(), inner.var.dtype());
+                    let suffix = if sabotage::on("phases-rename-threads") { "_phase" } else { "" };
+                    let var = Var::new(format!("{}{suffix}", inner.var.name()), inner.var.dtype());
                     let (Ok(min), Ok(extent)) = (own.expr(&inner.min), own.expr(&inner.extent));
                     own.renames.insert(&inner.var, Expr::from(&var));
                     heads.push(Head::Loop(For { var, min, extent, body: Stmt::seq(Vec::new()), ..(**inner).clone() }));
@@ -240,6 +242,9 @@ impl Own<'_> {
         let Some(copies) = self.copies.get(buffer) else { return (buffer.clone(), indices) };
         let thread = |inner: &Arc<For>| {
             let var = self.renames.apply(&Expr::from(&inner.var));
+            if sabotage::on("phases-share-own-memory") {
+                return Expr::Int { value: 0, ty: inner.var.dtype().scalar };
+            }
             if inner.min.as_const_int() == Some(0) { var } else { var - self.renames.apply(&inner.min) }
         };
         let at = copies.threads.iter().map(thread).chain(indices).collect();

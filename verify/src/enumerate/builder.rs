@@ -258,6 +258,9 @@ impl Builder {
         }
         let extent = self.int(extent)?;
         let above = self.binary(BinaryOp::Ge, node, extent)?;
+        if sabotage::on("outside-end-first") {
+            return self.binary(BinaryOp::Or, above, below);
+        }
         self.binary(BinaryOp::Or, below, above)
     }
 

@@ -231,6 +231,7 @@ impl Terms {
         }
         let (least, most) = (a.min(b), a.max(b));
         match op {
+            Op::Lt | Op::Le if sabotage::on("terms-compare-either-way") => self.add(Node::Binary(op, ty, least, most)),
             Op::Add | Op::Sub | Op::Mul if ty.is_integer() => self.ring(op, ty, a, b),
             Op::Shl | Op::Shr => self.shift(op, ty, a, b),
             Op::FloorDiv | Op::FloorMod | Op::TruncDiv | Op::TruncMod if self.as_int(b).is_none_or(|by| by == 0) => {
@@ -369,6 +370,7 @@ impl Terms {
         }
         match self.value(a) {
             Some(value) => self.constant(to, cast(from, to, value)),
+            None if sabotage::on("terms-ignore-casts") => Ok(a),
             None => self.add(Node::Cast(from, to, a)),
         }
     }

@@ -119,7 +119,9 @@ impl Walk {
                 }
                 let own = self.places.len();
                 self.places.push(Place { around: self.around.clone(), way, body: values.apply_stmt(&phase.body) });
-                self.meet((own, own), self.around.len(), Rounds::Same, true);
+                if !sabotage::on("intervals-forget-own-phase") {
+                    self.meet((own, own), self.around.len(), Rounds::Same, true);
+                }
                 let open = vec![Open { phase: own, is_exact: true }];
                 Reach { starts: open.clone(), ends: open, passes: true, has_barrier: false }
             }
@@ -141,7 +143,8 @@ impl Walk {
             if all.passes {
                 all.starts.extend(skipping(&next.starts, all.has_barrier));
             }
-            all.ends = if next.passes { skipping(&all.ends, next.has_barrier).collect() } else { Vec::new() };
+            let is_kept = next.passes && !sabotage::on("intervals-drop-ends");
+            all.ends = if is_kept { skipping(&all.ends, next.has_barrier).collect() } else { Vec::new() };
             all.ends.extend(next.ends);
             all.passes &= next.passes;
             all.has_barrier |= next.has_barrier;
@@ -154,7 +157,10 @@ impl Walk {
             StmtKind::For(inner) => self.rounds(inner, bodies),
             StmtKind::If { cond, else_body, .. } => {
                 let cond = self.values.apply(cond);
-                let mut all = Reach { passes: else_body.is_none(), ..Reach::default() };
+                let mut all = Reach {
+                    passes: else_body.is_none() && !sabotage::on("intervals-always-branch"),
+                    ..Reach::default()
+                };
                 for (body, holds) in bodies.iter().zip([true, false]) {
                     let found = self.within(Around::Branch(cond.clone(), holds), body);
                     all.starts.extend(found.starts);
@@ -204,7 +210,12 @@ impl Walk {
         }
         // From outside, it is not known which round is reached.
         let [starts, ends] = [&all.starts, &all.ends].map(|open| skipping(open, true).collect());
-        Reach { starts, ends, passes: all.passes || !is_entered, has_barrier: all.has_barrier }
+        Reach {
+            starts,
+            ends,
+            passes: all.passes || !(is_entered || sabotage::on("intervals-always-enter")),
+            has_barrier: all.has_barrier,
+        }
     }
 
     fn meet(&mut self, (first, second): (usize, usize), n_shared: usize, rounds: Rounds, is_exact: bool) {

@@ -18,6 +18,9 @@ impl Reordered<'_> {
         if sabotage::on("reorder-ignores-order") {
             return all_of([]);
         }
+        if sabotage::on("order-backwards") {
+            return all_of(self.moved.iter().rev().map(|second| self.pair(first, second)));
+        }
         all_of(self.moved.iter().map(|second| self.pair(first, second)))
     }
 

@@ -8,6 +8,7 @@ mod index;
 mod nest;
 mod requested;
 mod schedule;
+mod shared;
 mod symbols;
 mod tensors;
 mod value;
@@ -123,6 +124,9 @@ impl Builder<'_> {
                 && seen.buffer == target.buffer
         });
         let target = Target { stage, seen, shape, reduced, number: place, is_last };
+        if let Some(shared) = stage.shared.as_ref().filter(|_| !is_texture) {
+            return self.shared(&target, shared, &format!("g{number}_"));
+        }
         let Some(lanes) = lanes else {
             let part = match (is_texture, target.seen.is_packed) {
                 (false, _) => Part::Whole,
@@ -247,8 +251,13 @@ impl Builder<'_> {
 
     /// The builder of values inside a loop nest.
     fn values<'b>(&'b mut self, target: &Target<'_>, loops: &'b Loops) -> Values<'b> {
+        self.values_in(target, &loops.nest)
+    }
+
+    /// The builder of values at the indices of a nest.
+    fn values_in<'b>(&'b mut self, target: &Target<'_>, nest: &'b index::Nest) -> Values<'b> {
         Values {
-            nest: &loops.nest,
+            nest,
             element_lanes: target.seen.buffer.dtype.lanes,
             tensors: &self.tensors[..target.number],
             scalars: self.scalars,

@@ -101,7 +101,8 @@ impl Unrolled {
             let copy = copied(&run.body, &Substitution::new([var], [value.clone()]));
             // Branches that are never taken go away, and their stores with them.
             let kept = numbers(&simple(&numbered(&copy)));
-            (value, simple(&copy), kept)
+            let copy = if sabotage::on("unroll-simplifies-twice") { simple(&simple(&copy)) } else { simple(&copy) };
+            (value, copy, kept)
         };
         let n_stores = numbers(&numbered(&run.body)).len();
         Ok(Self { var: var.clone(), copies: (0..n_copies).map(copy).collect(), n_stores })

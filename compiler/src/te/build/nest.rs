@@ -146,7 +146,11 @@ fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
         match relation {
             Relation::Split { parent, outer, inner, factor, exact } => {
                 let (Some(high), Some(low)) = (&values[*outer], &values[*inner]) else { continue };
-                let value = high.clone() * factor.clone() + low.clone();
+                let value = if sabotage::on("te-split-commutes") {
+                    low.clone() + high.clone() * factor.clone()
+                } else {
+                    high.clone() * factor.clone() + low.clone()
+                };
                 // The factor may not divide the extent; then the last outer iteration runs beyond it.
                 let extent = stage.loops[*parent].extent.clone();
                 if sabotage::on("te-guard-one-late") && !exact {
