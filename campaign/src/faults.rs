@@ -98,6 +98,8 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Passes, "te-starts-too-deep", "a reduction starts inside the reduced loops, in every iteration again"),
     fault(Area::Passes, "split-unguarded", "the pass split puts no guard where the factor does not divide the extent"),
     fault(Area::Passes, "split-drops-rest", "the pass split leaves out the last iterations if they fill no inner loop"),
+    fault(Area::Passes, "fuse-swaps", "the pass fuse exchanges the values of two loops"),
+    fault(Area::Passes, "reorder-drops-guards", "the pass reorder forgets conditions between the loops"),
     fault(Area::Passes, "unroll-drops-last", "unroll writes out one iteration less"),
     fault(Area::Passes, "loop-partition-best-case", "loop_partition takes the loops inside at the values that help"),
     fault(Area::Passes, "loop-partition-one-too-many", "the main part that loop_partition makes is too long by one"),
