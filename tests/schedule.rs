@@ -98,6 +98,9 @@ macro_rules! files {
 
 files! {
     split_is_proved: "split", 1;
+    fuse_is_proved: "fuse", 4;
+    reorder_is_proved: "reorder", 4;
+    loop_kind_is_proved: "loop_kind", 4;
     unroll_is_proved: "unroll", 1;
     compute_at_is_proved: "compute_at", 1;
     compute_inline_is_proved: "compute_inline", 1;

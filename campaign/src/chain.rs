@@ -156,7 +156,8 @@ pub fn passes_for(func: &PrimFunc, seed: Option<u64>) -> Result<Vec<&'static str
 /// Whether a pass is in no default pipeline, and does something without being asked: no primitive of a schedule.
 pub fn is_optional(name: &str) -> bool {
     let is_primitive = Primitive::ALL.iter().any(|primitive| primitive.name() == name);
-    name != "lower_blocks" && !is_primitive && !DEFAULT_PIPELINE.contains(&name)
+    let is_on_request = ["reorder", "loop_kind"].contains(&name);
+    name != "lower_blocks" && !is_primitive && !is_on_request && !DEFAULT_PIPELINE.contains(&name)
 }
 
 impl ChainLink {

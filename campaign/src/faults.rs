@@ -68,6 +68,8 @@ pub static FAULTS: &[PlantedFault] = &[
     decoy(Area::Passes, "simplify-twice", "simplify simplifies what it has simplified"),
     fault(Area::Loops, "split-unguarded", "the pass split puts no guard where the factor does not divide the extent"),
     fault(Area::Loops, "split-drops-rest", "the pass split leaves out the last iterations if they fill no inner loop"),
+    fault(Area::Loops, "fuse-swaps", "the pass fuse exchanges the values of two loops"),
+    fault(Area::Loops, "reorder-drops-guards", "the pass reorder forgets conditions between the loops"),
     fault(Area::Loops, "unroll-drops-last", "unroll writes out one iteration less"),
     fault(Area::Loops, "loop-partition-best-case", "loop_partition takes the loops inside at the values that help"),
     fault(Area::Loops, "loop-partition-one-too-many", "the main part that loop_partition makes is too long by one"),
@@ -134,12 +136,6 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Blocks, "lower-blocks-drops-where", "lower_blocks runs instances that the predicate leaves out"),
     fault(Area::Blocks, "region-ignores-reads", "what a block reads may be anything that is not written"),
     fault(Area::Blocks, "block-split-unguarded", "split on a block lets iterations run beyond the extent"),
-    fault(Area::Blocks, "block-fuse-swapped", "fuse on a block divides by the extent of the outermost loop"),
-    fault(
-        Area::Blocks,
-        "block-reorder-keeps-extents",
-        "reorder on a block leaves the extents of the loops where they were",
-    ),
     fault(
         Area::Blocks,
         "block-threads-share",

@@ -60,6 +60,9 @@ pub enum Step {
     Unroll(usize),
     /// Binds a loop to groups or threads.
     Bind(usize, bool),
+    /// Computes the tensor in a loop of the stage that reads it, with its own loops as the other steps leave them. The last
+    /// stage is read by none, and stays.
+    ComputeAt(usize),
 }
 
 /// A stage: what it computes from the tensor before it, and its schedule.
@@ -112,7 +115,7 @@ impl Step {
     fn draw(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
         let at = usize::from(u.int_in_range(0..=5u8)?);
         let factor = u.int_in_range(2..=6)?;
-        Ok(match u.int_in_range(0..=12)? {
+        Ok(match u.int_in_range(0..=14)? {
             0..=2 => Self::Split(at, factor),
             3 => Self::Parts(at, factor),
             4 | 5 => Self::Fuse(at),
@@ -121,6 +124,7 @@ impl Step {
             9 => Self::Parallel(at),
             10 => Self::Vectorize,
             11 => Self::Unroll(at),
+            12 | 13 => Self::ComputeAt(at),
             _ => Self::Bind(at, u.arbitrary()?),
         })
     }
@@ -137,6 +141,7 @@ impl Step {
             Self::Vectorize => "vectorize",
             Self::Unroll(_) => "unroll",
             Self::Bind(..) => "bind",
+            Self::ComputeAt(_) => "compute_at",
         }
     }
 }
@@ -214,6 +219,8 @@ impl Writer {
                 self.line(&line);
                 loops[at].marked = true;
             }
+            // Where the tensor is computed is said once all loops of its reader are known.
+            Step::ComputeAt(_) => {}
             Step::Vectorize => {
                 if let Some(last) = loops.last_mut().filter(|last| !last.marked && !last.reduced) {
                     last.marked = true;
@@ -269,6 +276,7 @@ impl Scheduled {
             last = tensor;
         }
         writer.line(&format!("s = te.create_schedule({last}.op)"));
+        let mut scheduled: Vec<(String, Vec<Loop>, Option<usize>)> = Vec::new();
         for (tensor, own, reduces, steps) in nests {
             let mut loops = Vec::new();
             for axis in 0..own + usize::from(reduces) {
@@ -279,6 +287,14 @@ impl Scheduled {
             }
             for step in steps {
                 writer.step(&tensor, step, &mut loops);
+            }
+            let place = |step: &Step| if let Step::ComputeAt(at) = step { Some(*at) } else { None };
+            scheduled.push((tensor, loops, steps.iter().find_map(place)));
+        }
+        for pair in scheduled.windows(2) {
+            if let [(tensor, _, Some(at)), (reader, loops, _)] = pair {
+                let run = &loops[at % loops.len().max(1)].name;
+                writer.line(&format!("s[{tensor}].compute_at(s[{reader}], {run})"));
             }
         }
         writer.text

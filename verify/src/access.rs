@@ -171,8 +171,28 @@ impl Judge {
 /// The path through everything that each call does: what is bound and asserted outside of loops and conditions. What is
 /// asserted there is a premise about the call.
 fn unconditional(func: &PrimFunc) -> Path {
+    through(func, |_| false)
+}
+
+/// The path through what each call binds and asserts before it does anything else.
+pub(crate) fn entry(func: &PrimFunc) -> Path {
+    through(func, |stmt| match &stmt.kind {
+        StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Store { .. } | StmtKind::Barrier | StmtKind::Evaluate(_) => {
+            true
+        }
+        StmtKind::Seq(_)
+        | StmtKind::Allocate { .. }
+        | StmtKind::DeclBuffer { .. }
+        | StmtKind::Attr { .. }
+        | StmtKind::Let { .. }
+        | StmtKind::Assert { .. } => false,
+    })
+}
+
+/// What is bound and asserted outside of loops and conditions, up to a statement at which the path ends.
+fn through(func: &PrimFunc, is_end: impl Fn(&Stmt) -> bool) -> Path {
     let (mut path, mut rest) = (Path::of(func), vec![&func.body]);
-    while let Some(stmt) = rest.pop() {
+    while let Some(stmt) = rest.pop().filter(|stmt| !is_end(stmt)) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => rest.extend(stmts.iter().rev()),
             StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {

@@ -9,7 +9,7 @@
 //! before stays in its buffers, so does the program after. What is taken for granted of the program before is a premise that the
 //! report lists. Pairs of foreign programs are judged like that ([`Judge::taking_over`]); our own passes are shown by themselves.
 
-use tilewright_ir::{Comparison, Evidence, Expr, PrimFunc};
+use tilewright_ir::{BufferClaim, Comparison, Evidence, Expr, PrimFunc};
 
 use crate::door::inspected;
 use crate::judge::{Judge, Report};
@@ -18,18 +18,20 @@ use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::reason::Reason;
 use crate::verdict::Verdict;
+use crate::view::is_plain;
 
 /// Whether each access of the program after is the image of an access before, if these goals hold:
 ///
 /// - no padding is filled, and no lane is written that had no value;
 /// - nothing is read that was not, by a condition that is asked earlier or by a choice that evaluates both sides;
-/// - no buffer is a view: that a view lies inside of its memory is asked of the program after alone.
+/// - no buffer is a view: that a view lies inside of its memory is asked of the program after alone;
+/// - no buffer has strides or an offset that it did not have before: where it begins is asked of the program after alone.
 ///
 /// Other comparisons than these two speak of values, which other accesses may give.
 pub(crate) fn is_each_access_paired(after: &PrimFunc, evidence: &Evidence, goals: &[Goal]) -> bool {
     let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Early);
     let is_of_accesses = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
-    let is_unpaired = goals.iter().any(is_more) || has_views(after) || has_eager_loads(after);
+    let is_unpaired = goals.iter().any(is_more) || has_views(after) || has_eager_loads(after) || has_moved(evidence);
     is_of_accesses && evidence.fills.is_empty() && !is_unpaired
 }
 
@@ -37,6 +39,15 @@ pub(crate) fn is_each_access_paired(after: &PrimFunc, evidence: &Evidence, goals
 fn has_views(func: &PrimFunc) -> bool {
     let buffers = func.buffers();
     buffers.iter().any(|one| buffers.iter().any(|other| one != other && one.aliases(other)))
+}
+
+/// Whether a buffer has strides or an offset after and begins elsewhere in its memory before.
+fn has_moved(evidence: &Evidence) -> bool {
+    let moves = |claim: &BufferClaim| {
+        let (old, new) = (&claim.before, &claim.after);
+        !is_plain(new) && (&old.shape, &old.strides, &old.elem_offset) != (&new.shape, &new.strides, &new.elem_offset)
+    };
+    evidence.buffers.iter().any(moves)
 }
 
 /// Whether a `select`, which evaluates both sides, reads memory.

@@ -59,6 +59,8 @@ pub enum Primitive {
     Split,
     /// A loop is written out.
     Unroll,
+    /// Two loops become one.
+    Fuse,
     /// A buffer is computed in the loop that reads it.
     ComputeAt,
     /// A value stands where it was read.
@@ -69,13 +71,24 @@ pub enum Primitive {
 
 impl Primitive {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Split, Self::Unroll, Self::ComputeAt, Self::ComputeInline, Self::DoubleBuffer];
+    ///
+    /// `reorder` and `loop_kind` are not among them: they are wrong for most programs. TE programs with `compute_at` use them
+    /// ([`crate::te`]).
+    pub const ALL: [Self; 6] = [
+        Self::Split,
+        Self::Unroll,
+        Self::Fuse,
+        Self::ComputeAt,
+        Self::ComputeInline,
+        Self::DoubleBuffer,
+    ];
 
     /// The name of the pass.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Split => "split",
             Self::Unroll => "unroll",
+            Self::Fuse => "fuse",
             Self::ComputeAt => "compute_at",
             Self::ComputeInline => "compute_inline",
             Self::DoubleBuffer => "double_buffer",

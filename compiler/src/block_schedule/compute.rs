@@ -26,7 +26,7 @@ use super::regions::int_like;
 use super::tree::{Found, FoundLoop, loop_over, realized, without_block};
 use super::{BlockRef, BlockSchedule, LoopRef, fault};
 use crate::passes::remap::{inside, retyped};
-use crate::passes::schedule::buffers::{allocates, loads_from, moved_into, n_loads, n_uses};
+use crate::passes::schedule::buffers::{is_private, loads_from, n_loads, with_own_memory};
 use crate::passes::schedule::claims::{Claim, at, unchanged};
 use crate::passes::schedule::loops::{Found as Around, with_loop};
 use crate::passes::schedule::region::{Span, region};
@@ -334,28 +334,4 @@ fn own_memory(body: &Stmt, target: &FoundLoop<'_>, buffer: &Buffer) -> Stmt {
     let is_own = |run: &&&For| is_private(buffer, run.kind);
     let own = target.outer.iter().chain([&target.run]).rfind(is_own);
     own.map_or_else(|| body.clone(), |run| with_own_memory(body, &run.var, buffer))
-}
-
-/// Whether iterations of a kind need memory of their own: the threads of a group share that of the group.
-pub(super) fn is_private(buffer: &Buffer, kind: ForKind) -> bool {
-    match (buffer.scope, kind) {
-        (Scope::Shared, ForKind::ThreadBinding(ThreadTag::Thread(_))) => false,
-        (_, kind) => kind.is_concurrent(),
-    }
-}
-
-/// A body with the allocation of a buffer moved into a loop, if everything that uses it is in there.
-pub(super) fn with_own_memory(body: &Stmt, run: &Var, buffer: &Buffer) -> Stmt {
-    let mut uses = 0;
-    let mut is_inside = false;
-    body.walk(&mut |stmt| {
-        if let StmtKind::For(inner) = &stmt.kind
-            && inner.var == *run
-        {
-            uses = n_uses(&inner.body, buffer);
-            is_inside = allocates(&inner.body, buffer);
-        }
-    });
-    let moves = allocates(body, buffer) && !is_inside && uses == n_uses(body, buffer);
-    if moves { moved_into(body, buffer, run) } else { body.clone() }
 }

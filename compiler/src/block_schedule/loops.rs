@@ -16,11 +16,12 @@ use tilewright_ir::{
 };
 use tilewright_verify::reorder::Statement;
 
-use super::compute::{is_private, with_own_memory};
 use super::tree::{guarded, loop_over, replaced, with_block};
 use super::{BlockRef, BlockSchedule, LoopRef, fault};
+use crate::passes::schedule::buffers::{is_private, with_own_memory};
 use crate::passes::schedule::claims::Claim;
 use crate::passes::schedule::loops::{check_in_order, with_loop};
+use crate::passes::schedule::nest::{Fused, around, depends, loop_of, ordered};
 
 /// Most parts of one `split`.
 const MOST_PARTS: usize = 16;
@@ -288,13 +289,6 @@ fn split(
     Ok((vars, with_loop(&func.body, &run.var, &nest), Renamed { forward, back }.claim()))
 }
 
-/// A loop from 0 with the hints of another one.
-fn loop_of(var: &Var, extent: Expr, like: &For, body: Stmt) -> Stmt {
-    let min = Expr::Int { value: 0, ty: var.dtype().scalar };
-    let (kind, annotations) = (like.kind, like.annotations.clone());
-    Stmt::new(StmtKind::For(For { var: var.clone(), min, extent, kind, annotations, body }.into()))
-}
-
 /// The loops from the outermost one on, each directly inside of the one in front of it, down to the last of `vars`. If they are all
 /// of them (`exactly`), in their order.
 fn chain<'f>(top: &'f For, vars: &[Var], exactly: bool) -> Result<Vec<&'f For>, Diagnostic> {
@@ -318,61 +312,16 @@ fn chain<'f>(top: &'f For, vars: &[Var], exactly: bool) -> Result<Vec<&'f For>, 
     Ok(chain)
 }
 
-/// Whether the range of a loop depends on a variable.
-fn depends(run: &For, var: &Var) -> bool {
-    run.min.vars().contains(var) || run.extent.vars().contains(var)
-}
-
 fn fused(chain: &[&For], ranges: &tilewright_algebra::Ranges) -> Result<(Var, Stmt, Renamed), Diagnostic> {
-    let [first, .., last] = chain else { return Err(fault("`fuse` needs loops", "such as `sch.fuse(i, j)`")) };
-    let names: Vec<&str> = chain.iter().map(|run| run.var.name()).collect();
-    let var = Var::new(format!("{}_fused", names.join("_")), first.var.dtype());
-    if chain.iter().any(|run| run.var.dtype() != first.var.dtype()) {
-        return Err(fault("the loops have different types", "fuse loops of one type"));
-    }
-    let zero = Expr::Int { value: 0, ty: var.dtype().scalar };
-    let (mut forward, mut rest, mut extent, mut number) =
-        (Substitution::default(), Expr::from(&var), None::<Expr>, zero);
-    for (at, run) in chain.iter().enumerate().rev() {
-        let by = if sabotage::on("block-fuse-swapped") { &first.extent } else { &run.extent };
-        let part = if at == 0 { rest.clone() } else { rest.clone().floor_mod(by.clone()) };
-        rest = rest.floor_div(by.clone());
-        let from_zero = run.min.as_const_int() == Some(0);
-        forward.insert(&run.var, if from_zero { part } else { run.min.clone() + part });
-        extent = Some(extent.map_or_else(|| run.extent.clone(), |inner| run.extent.clone() * inner));
-    }
-    for (at, run) in chain.iter().enumerate() {
-        let offset = if run.min.as_const_int() == Some(0) {
-            Expr::from(&run.var)
-        } else {
-            Expr::from(&run.var) - run.min.clone()
-        };
-        number = if at == 0 { offset } else { number * run.extent.clone() + offset };
-    }
-    let extent = simplify(&extent.unwrap_or_else(|| first.extent.clone()), ranges);
-    let body = replaced(&last.body, &forward, &[]);
-    let stmt = loop_of(&var, extent, first, body);
+    let Fused { var, extent, forward, number } = Fused::of(chain, ranges)?;
+    let (first, last) = (chain[0], chain[chain.len() - 1]);
+    let stmt = loop_of(&var, extent, first, replaced(&last.body, &forward, &[]));
     Ok((var.clone(), stmt, Renamed { forward, back: Substitution::new([&var], [number]) }))
 }
 
 /// The loops of a chain, with some of them in another order.
 fn reordered(chain: &[&For], vars: &[Var]) -> Result<Stmt, Diagnostic> {
-    let mut order = vars.iter().filter_map(|var| chain.iter().find(|run| run.var == *var));
-    let mut after: Vec<&For> = Vec::new();
-    for run in chain {
-        let next = if vars.contains(&run.var) { order.next().unwrap_or(run) } else { run };
-        after.push(next);
-    }
-    for (at, run) in after.iter().enumerate() {
-        if let Some(inner) = after[at..].iter().find(|inner| depends(run, &inner.var)) {
-            let message = format!("the range of `{}` depends on `{}`, which would be inside of it", run.var, inner.var);
-            return Err(fault(message, "keep them in their order"));
-        }
-    }
+    let after = ordered(chain, vars)?;
     let last = chain.last().map_or_else(|| Stmt::seq(Vec::new()), |run| run.body.clone());
-    let around = |body: Stmt, (run, old): (&&For, &&For)| {
-        let extent = if sabotage::on("block-reorder-keeps-extents") { &old.extent } else { &run.extent };
-        Stmt::new(StmtKind::For(For { body, extent: extent.clone(), ..For::clone(run) }.into()))
-    };
-    Ok(after.iter().zip(chain).rev().fold(last, around))
+    Ok(around(&after, last))
 }

@@ -45,7 +45,7 @@ pub use lower_blocks::lower_blocks;
 pub use lower_texture::lower_texture;
 pub use narrow_index_types::narrow_index_types;
 pub use remove_no_op::remove_no_op;
-pub use schedule::{compute_at, compute_inline, double_buffer, split, unroll};
+pub use schedule::{compute_at, compute_inline, double_buffer, fuse, loop_kind, reorder, split, unroll};
 pub use sequence::{PRESETS, PassCall, Pipeline, Preset, TVM_NAMES, preset_by_name, read_passes};
 pub use simplify::simplify;
 pub use storage_rewrite::storage_rewrite;
@@ -103,6 +103,27 @@ pub static PASSES: &[Pass] = &[
         run: split,
         wanted: |func| schedule::is_next(func, "split"),
         request: Some(|func, text| schedule::request(func, "split", text)),
+    },
+    Pass {
+        name: "fuse",
+        summary: "fuse neighbouring loops into one: fuse=i:j",
+        run: fuse,
+        wanted: |func| schedule::is_next(func, "fuse"),
+        request: Some(|func, text| schedule::request(func, "fuse", text)),
+    },
+    Pass {
+        name: "reorder",
+        summary: "put nested loops into another order: reorder=j:i",
+        run: reorder,
+        wanted: |func| schedule::is_next(func, "reorder"),
+        request: Some(|func, text| schedule::request(func, "reorder", text)),
+    },
+    Pass {
+        name: "loop_kind",
+        summary: "run the iterations of a loop at once, or one after the other: loop_kind=i:parallel",
+        run: loop_kind,
+        wanted: |func| schedule::is_next(func, "loop_kind"),
+        request: Some(|func, text| schedule::request(func, "loop_kind", text)),
     },
     Pass {
         name: "unroll",

@@ -40,6 +40,10 @@ fn arguments(func: &PrimFunc, step: &Step) -> Vec<String> {
     match step.primitive {
         Primitive::Split => loops.iter().map(|name| format!("{name}:{}", i64::from(step.amount) + 2)).collect(),
         Primitive::Unroll => loops,
+        Primitive::Fuse => {
+            let pairs = loops.iter().flat_map(|outer| loops.iter().map(move |inner| (outer, inner)));
+            pairs.filter(|(outer, inner)| outer != inner).map(|(outer, inner)| format!("{outer}:{inner}")).collect()
+        }
         Primitive::ComputeAt => {
             buffers.iter().flat_map(|buffer| loops.iter().map(move |name| format!("{buffer}:{name}"))).collect()
         }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{Buffer, Diagnostic, Expr, For, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, Scope, Stmt, StmtKind, ThreadTag, Var};
 
 use super::{fault, known_names};
 
@@ -159,4 +159,28 @@ impl Rewrite for Moving<'_> {
             _ => self.stmt_children(stmt),
         }
     }
+}
+
+/// Whether iterations of a kind need memory of their own: the threads of a group share that of the group.
+pub(crate) fn is_private(buffer: &Buffer, kind: ForKind) -> bool {
+    match (buffer.scope, kind) {
+        (Scope::Shared, ForKind::ThreadBinding(ThreadTag::Thread(_))) => false,
+        (_, kind) => kind.is_concurrent(),
+    }
+}
+
+/// A body with the allocation of a buffer moved into a loop, if everything that uses it is in there.
+pub(crate) fn with_own_memory(body: &Stmt, run: &Var, buffer: &Buffer) -> Stmt {
+    let mut uses = 0;
+    let mut is_inside = false;
+    body.walk(&mut |stmt| {
+        if let StmtKind::For(inner) = &stmt.kind
+            && inner.var == *run
+        {
+            uses = n_uses(&inner.body, buffer);
+            is_inside = allocates(&inner.body, buffer);
+        }
+    });
+    let moves = allocates(body, buffer) && !is_inside && uses == n_uses(body, buffer);
+    if moves { moved_into(body, buffer, run) } else { body.clone() }
 }

@@ -7,7 +7,10 @@
 //!
 //! | step | effect |
 //! |---|---|
-//! | `split=LOOP:FACTOR` | two loops for one, with a guard if the factor may not divide the extent |
+//! | `split=LOOP:FACTOR` | two loops for one, with a guard if the factor may not divide the extent; `split=LOOP:NUMBER:parts` gives the number of iterations of the outer one |
+//! | `fuse=LOOP:LOOP` | one loop for neighbours |
+//! | `reorder=LOOP:LOOP` | nested loops in another order |
+//! | `loop_kind=LOOP:KIND` | a loop that is `serial`, `parallel`, `vectorized` or `unrolled` |
 //! | `unroll=LOOP` | one copy of the body for each iteration |
 //! | `compute_at=BUFFER:LOOP` | the part of a buffer that an iteration reads is computed in that iteration |
 //! | `compute_inline=BUFFER` | each load of a buffer becomes the value that was stored there |
@@ -24,9 +27,13 @@ mod compute_at;
 mod compute_inline;
 pub(crate) mod copy;
 mod double_buffer;
+mod fuse;
+mod loop_kind;
 pub(crate) mod loops;
+pub(crate) mod nest;
 mod producer;
 pub(crate) mod region;
+mod reorder;
 mod split;
 pub(super) mod unroll;
 
@@ -36,6 +43,9 @@ use tilewright_verify::reorder::Statement;
 pub use compute_at::compute_at;
 pub use compute_inline::compute_inline;
 pub use double_buffer::double_buffer;
+pub use fuse::fuse;
+pub use loop_kind::loop_kind;
+pub use reorder::reorder;
 pub use split::split;
 pub use unroll::unroll;
 
@@ -48,7 +58,8 @@ pub(super) use double_buffer::doubled;
 pub(super) use region::touched;
 
 /// The names of the primitives.
-const PRIMITIVES: [&str; 5] = ["split", "unroll", "compute_at", "compute_inline", "double_buffer"];
+const PRIMITIVES: [&str; 8] =
+    ["split", "fuse", "reorder", "loop_kind", "unroll", "compute_at", "compute_inline", "double_buffer"];
 
 /// Returns the names of the passes that apply the schedule of a function, one for each step.
 ///

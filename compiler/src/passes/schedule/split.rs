@@ -1,4 +1,4 @@
-//! Splits a loop in two: `split=LOOP:FACTOR`.
+//! Splits a loop in two: `split=LOOP:FACTOR`, or `split=LOOP:NUMBER:parts`.
 //!
 //! ```text
 //! for i in range(n):                     for i_outer in range((n + 3) // 4):
@@ -7,7 +7,7 @@
 //!                                                    B[i_outer * 4 + i_inner] = A[i_outer * 4 + i_inner]
 //! ```
 //!
-//! The inner loop has as many iterations as the factor says. There is no guard if the factor divides the extent for all sizes.
+//! The inner loop has as many iterations as the factor says; with `parts`, the outer one has that many. There is no guard if the factor divides the extent for all sizes.
 //! The new loops are named after the old one, as TVM names them. Cost: one walk.
 
 use tilewright_algebra::{Ranges, simplify};
@@ -51,11 +51,13 @@ pub fn split(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     applied("split", func, &|func, argument| {
         let help = "such as `split=i:4`: a loop, and the iterations of the inner one";
         let wrong = || fault(format!("`{argument}` is no loop and factor"), help);
-        let (name, factor) = argument.rsplit_once(':').ok_or_else(wrong)?;
+        let (text, is_outer) = argument.strip_suffix(":parts").map_or((argument, false), |text| (text, true));
+        let (name, factor) = text.rsplit_once(':').ok_or_else(wrong)?;
         let factor: i64 = factor.trim().parse().ok().filter(|factor| *factor > 0).ok_or_else(wrong)?;
         let found = loop_named(func, name.trim())?;
         check_in_order(found.inner, "split")?;
-        let split = Split::of(found.inner, factor.into(), &found.ranges(func)).ok_or_else(|| {
+        let by = if is_outer { Factor::Outer(factor.into()) } else { Factor::Inner(factor.into()) };
+        let split = Split::of(found.inner, by, &found.ranges(func)).ok_or_else(|| {
             fault(format!("`{}` cannot be split by {factor}", found.inner.var), "give a factor that fits its type")
         })?;
         let body = with_loop(&func.body, &found.inner.var, &split.stmt(found.inner));
@@ -65,6 +67,13 @@ pub fn split(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
         };
         Ok((body, Claim::Iterations(Box::new(claim))))
     })
+}
+
+/// The number of iterations of one of the two loops.
+#[derive(Clone, Copy)]
+enum Factor {
+    Inner(i128),
+    Outer(i128),
 }
 
 /// A loop that is split.
@@ -83,16 +92,24 @@ struct Split {
 
 impl Split {
     /// `None` if the factor does not fit the type of the loop.
-    fn of(run: &For, factor: i128, ranges: &Ranges) -> Option<Self> {
+    fn of(run: &For, factor: Factor, ranges: &Ranges) -> Option<Self> {
         let ty = run.extent.dtype().scalar;
-        let (by, round_up) = (Expr::int_of(factor, ty)?, Expr::int_of(factor - 1, ty)?);
+        let (Factor::Inner(given) | Factor::Outer(given)) = factor;
+        let (given, round_up) = (Expr::int_of(given, ty)?, Expr::int_of(given - 1, ty)?);
         let extent = simplify(&run.extent, ranges);
-        let is_exact = simplify(&extent.clone().floor_mod(by.clone()), ranges).as_const_int() == Some(0);
+        let by = match factor {
+            Factor::Inner(_) => given.clone(),
+            Factor::Outer(_) => simplify(&(extent.clone() + round_up.clone()).floor_div(given.clone()), ranges),
+        };
+        let is_exact = simplify(&extent.clone().floor_mod(given.clone()), ranges).as_const_int() == Some(0);
         let named = |suffix: &str| Var::new(format!("{}_{suffix}", run.var), run.var.dtype());
         let (outer, inner) = (named("outer"), named("inner"));
         let is_cut = is_exact || sabotage::on("split-drops-rest");
         let rounded = if is_cut { extent.clone() } else { extent.clone() + round_up };
-        let n_outer = simplify(&rounded.floor_div(by.clone()), ranges);
+        let n_outer = match factor {
+            Factor::Inner(_) => simplify(&rounded.floor_div(by.clone()), ranges),
+            Factor::Outer(_) => given,
+        };
         let number = Expr::from(&outer) * by.clone() + Expr::from(&inner);
         let from_zero = run.min.as_const_int() == Some(0);
         let value = if from_zero { number.clone() } else { run.min.clone() + number.clone() };

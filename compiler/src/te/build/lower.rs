@@ -9,7 +9,7 @@
 //!
 //! A reduction has two nests inside the loops up to the first reduced one: the first stores the identity in every element,
 //! the second combines. A stage that is computed in a loop of another one has its nest at the root too, and a step of the schedule
-//! moves it, so that the move is a rewrite of its own which is proved. Layouts are recorded in `layout_transform_map`, and `apply_buffer_transforms` applies them to
+//! moves it, so that the move is a rewrite of its own which is proved; further steps make its own loops again there. Layouts are recorded in `layout_transform_map`, and `apply_buffer_transforms` applies them to
 //! buffers and indices; the loops already run over the axes of the layout.
 
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use tilewright_ir::{
 
 use tilewright_script::MAX_SCOPES;
 
+use super::attach;
 use super::inline::{effective_body, written_body};
 use super::nest::{Nest, Site};
 use super::schedule::ScheduleData;
@@ -262,8 +263,16 @@ impl Lowering<'_> {
         self.request.tensors[stage.tensor].place
     }
 
-    /// Adds the nest of a stage.
+    /// Adds the nest of a stage. If its loops are made again where it is computed, they are those of the definition here.
     fn stage(&mut self, stage: &StageData) -> Built<()> {
+        let original;
+        let stage = if attach::is_recreated(stage) {
+            attach::check(stage, self.buffer(stage.tensor))?;
+            original = attach::original(stage);
+            &original
+        } else {
+            stage
+        };
         let place = self.request.tensors[stage.tensor].place;
         let body = match stage.work {
             Work::Input => return Ok(()),
@@ -362,8 +371,14 @@ impl Lowering<'_> {
     /// Returns the steps that move stages into loops of others, readers first, and those that double their memory.
     fn steps(&self) -> Built<Vec<ScheduleStep>> {
         let stages = || self.request.schedule.live_stages().rev();
-        let moved = stages().filter_map(|stage| stage.attached.map(|attached| self.attached(stage, attached)));
-        let mut steps: Vec<ScheduleStep> = moved.collect::<Built<_>>()?;
+        let mut steps: Vec<ScheduleStep> = Vec::new();
+        for stage in stages() {
+            let Some(attached) = stage.attached else { continue };
+            steps.push(self.attached(stage, attached)?);
+            if attach::is_recreated(stage) {
+                steps.extend(attach::steps(stage, &self.buffer(stage.tensor).name));
+            }
+        }
         let doubled = stages().filter(|stage| stage.is_doubled);
         steps.extend(doubled.map(|stage| {
             let argument = self.buffer(stage.tensor).name.clone();
@@ -382,14 +397,6 @@ impl Lowering<'_> {
             wrong(message, "name a loop of a stage that has loops")
         })?;
         parent.leaf(index).map_err(|fault| Diagnostic { labels: wrong(String::new(), "").labels, ..fault })?;
-        if !stage.relations.is_empty() {
-            let message = format!(
-                "`{buffer}` is computed in a loop of `{}`, and its own loops were changed",
-                self.buffer(tensor)
-            );
-            let help = "leave its loops as they are: they run over the part that an iteration reads";
-            return Err(wrong(message, help));
-        }
         let argument = format!("{buffer}:{}.{}", self.buffer(tensor), parent.loops[index].name);
         Ok(ScheduleStep { primitive: "compute_at".to_owned(), argument, span: place })
     }

@@ -44,6 +44,7 @@
 //! the builder is unchanged, unless the method states otherwise.
 
 mod arith;
+mod attach;
 mod caches;
 mod define;
 mod inline;

@@ -74,7 +74,9 @@ impl<'s> Nest<'s> {
         let loops = spatial
             .map(|(position, &leaf)| {
                 let var = &self.vars[leaf];
-                (leaf, if position < shared { var.clone() } else { Var::new(var.name(), var.dtype()) })
+                let suffix = if self.stage.names_init { "_init" } else { "" };
+                let own = || Var::new(format!("{}{suffix}", var.name()), var.dtype());
+                (leaf, if position < shared { var.clone() } else { own() })
             })
             .collect();
         self.site(loops, &self.stage.roots, axis_vars)
@@ -144,7 +146,7 @@ fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
     let mut guards = Vec::new();
     for relation in stage.relations.iter().rev() {
         match relation {
-            Relation::Split { parent, outer, inner, factor, exact } => {
+            Relation::Split { parent, outer, inner, factor, exact, by: _ } => {
                 let (Some(high), Some(low)) = (&values[*outer], &values[*inner]) else { continue };
                 let value = if sabotage::on("te-split-commutes") {
                     low.clone() + high.clone() * factor.clone()

@@ -278,7 +278,7 @@ impl<'s> Stage<'s> {
     ///
     /// # Errors
     /// `compute-at`: the tensor is an input or an output, or the loop is one of its own; `not-a-loop` if the loop is none of the
-    /// schedule. [`Schedule::lower`] refuses a tensor whose own loops were split, fused or laid out.
+    /// schedule. [`Schedule::lower`] refuses a tensor whose own loops follow a layout, or are bound to threads.
     pub fn compute_at(&mut self, run: Loop) -> Result<(), Diagnostic> {
         self.check_live()?;
         let place = self.schedule.te.place;

@@ -55,6 +55,9 @@ pub(super) struct StageData {
     pub(super) attached: Option<Attached>,
     /// Whether the memory has two halves, one of which is filled while the other one is read.
     pub(super) is_doubled: bool,
+    /// Whether the nest that stores the identity of a reduction has loops with names of its own (`i_init`), so that steps of the
+    /// schedule can tell them from those of the other nest.
+    pub(super) names_init: bool,
     /// Where a tensor (no cache) is read from, if not from itself: tensor and holder.
     pub(super) redirects: Vec<(usize, usize)>,
 }
@@ -88,7 +91,7 @@ pub(super) struct LoopData {
 #[derive(Debug)]
 pub(super) enum Relation {
     /// `parent = outer * factor + inner`; unless `exact`, values beyond the parent's extent occur.
-    Split { parent: usize, outer: usize, inner: usize, factor: Expr, exact: bool },
+    Split { parent: usize, outer: usize, inner: usize, factor: Expr, exact: bool, by: SplitBy },
     /// `fused = outer * extent(inner) + inner`.
     Fuse { outer: usize, inner: usize, fused: usize },
     /// `to = map(from)`, `from = inverse(to)` off its padding.
@@ -156,6 +159,7 @@ impl StageData {
             scope: Scope::Global,
             attached: None,
             is_doubled: false,
+            names_init: false,
             redirects: Vec::new(),
         }
     }
@@ -253,7 +257,7 @@ impl StageData {
         let outer = self.add(format!("{name}_outer"), outer, reduce)?;
         let inner = self.add(format!("{name}_inner"), inner, reduce)?;
         self.leaves.splice(position..=position, [outer, inner]);
-        self.relations.push(Relation::Split { parent: iter, outer, inner, factor, exact });
+        self.relations.push(Relation::Split { parent: iter, outer, inner, factor, exact, by });
         Ok((outer, inner))
     }
 
