@@ -65,6 +65,13 @@ pub enum Part {
     },
     /// The threads of the group wait for each other. Drawn inside of threads only.
     Barrier,
+    /// Statements under a condition that all iterations agree on. Drawn inside of threads only.
+    When {
+        /// Whether the condition holds.
+        holds: bool,
+        /// The body.
+        body: Vec<Part>,
+    },
     /// A loop.
     Loop {
         /// How its iterations run.
@@ -154,6 +161,11 @@ impl Part {
         if launched.contains(&Kind::Thread) && u.ratio(1, 4)? {
             return Ok(Self::Barrier);
         }
+        if launched.contains(&Kind::Thread) && depth < 3 && u.ratio(1, 8)? {
+            let holds = u.arbitrary()?;
+            let body = (0..u.int_in_range(1..=2)?).map(|_| Self::draw(u, depth + 1, launched));
+            return Ok(Self::When { holds, body: body.collect::<arbitrary::Result<_>>()? });
+        }
         if depth > 0 && (depth >= 3 || u.ratio(1, 2)?) {
             let from = if u.ratio(2, 3)? { Some(Place::draw(u)?) } else { None };
             return Ok(Self::Store { to: Place::draw(u)?, from, add: u.int_in_range(0..=3)? });
@@ -172,6 +184,8 @@ impl Part {
         let (extent, most) = match kind {
             Kind::Block => (u.int_in_range(1..=2)?, 3),
             Kind::Thread => (2, 3),
+            // A loop around a barrier need not have an iteration.
+            Kind::Serial if u.ratio(1, 6)? => (u.int_in_range(0..=1)?, 2),
             Kind::Serial | Kind::Parallel => (u.int_in_range(2..=3)?, 2),
         };
         let count = u.int_in_range(1..=most)?;
@@ -191,6 +205,10 @@ impl Part {
                 Stmt::store(buffer, vec![to.expr(vars)], value)
             }
             Self::Barrier => Stmt::new(StmtKind::Barrier),
+            Self::When { holds, body } => {
+                let body = body.iter().map(|part| part.stmt(buffer, vars)).collect();
+                Stmt::guarded(Expr::bool(*holds), Stmt::seq(body))
+            }
             Self::Loop { kind, extent, body } => {
                 let var = Var::index(format!("i{}", vars.len()));
                 vars.push(var.clone());
@@ -216,6 +234,11 @@ impl Part {
                 found.add(to.cell(&values), Some((i64::from(*add), read)), around);
             }
             Self::Barrier => found.epoch += 1,
+            Self::When { holds, body } => {
+                for part in body.iter().filter(|_| *holds) {
+                    part.events(around, found);
+                }
+            }
             Self::Loop { kind, extent, body } => {
                 found.executions += 1;
                 let (execution, first, epoch) = (found.executions, found.events.len(), found.epoch);
@@ -243,6 +266,10 @@ impl Part {
     fn trimmed(&self) -> Self {
         match self {
             Self::Store { .. } | Self::Barrier => self.clone(),
+            Self::When { holds, body } => {
+                let most = body.len().saturating_sub(1).max(1);
+                Self::When { holds: *holds, body: body.iter().take(most).map(Self::trimmed).collect() }
+            }
             Self::Loop { kind, extent, body } => {
                 let body: Vec<Self> =
                     body.iter().take(body.len().saturating_sub(1).max(1)).map(Self::trimmed).collect();
@@ -269,6 +296,18 @@ impl Part {
                 found
             }
             Self::Barrier => Vec::new(),
+            Self::When { holds, body } => {
+                let fewer = without_one(body).into_iter().filter(|body| !body.is_empty());
+                let mut found: Vec<Self> = fewer.map(|body| Self::When { holds: *holds, body }).collect();
+                for (at, part) in body.iter().enumerate() {
+                    found.extend(part.simpler().into_iter().map(|part| {
+                        let mut body = body.clone();
+                        body[at] = part;
+                        Self::When { holds: *holds, body }
+                    }));
+                }
+                found
+            }
             Self::Loop { kind, extent, body } => {
                 let of = |kind, extent, body| Self::Loop { kind, extent, body };
                 let mut found: Vec<Self> = without_one(body)

@@ -54,8 +54,8 @@ pub struct Args {
     /// Folder of findings and of the report; `fuzz-findings` if not given, and then only if there is a finding
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Switch this fault on, or `all` one after the other, and measure which oracle sees it; in a program that was built
-    /// with --features sabotage
+    /// Switch these faults on one after the other (names or parts, with commas between them, or `all`), and measure which oracle sees each;
+    /// in a program that was built with --features sabotage
     #[arg(long, value_name = "NAME", conflicts_with_all = ["runs", "out"])]
     sabotage: Option<String>,
     /// With --sabotage: write the table to this file

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tilewright_campaign::faults::{self, FAULTS, PlantedFault};
+use tilewright_campaign::faults::{Area, FAULTS, PlantedFault};
 use tilewright_ir::sabotage;
 
 use super::exit::ExitStatus;
@@ -81,18 +81,24 @@ fn show(bar: &ProgressBar, trials: &[trials::Trial]) {
     bar.set_message(format!("{caught} of {faults} faults caught, {flagged} decoys flagged, {runs} cases"));
 }
 
-/// The fault with a name, or all of them.
-fn faults(name: &str) -> Result<Vec<&'static PlantedFault>, Failure> {
+/// The faults that a text names: `all`, or names of faults and of parts, separated by commas.
+fn faults(text: &str) -> Result<Vec<&'static PlantedFault>, Failure> {
     let fault = |code, message: String, help: &str| Err(Failure::plain("--sabotage", code, message).with_help(help));
-    let row = faults::by_name(name);
-    if name != "all" && row.is_none() {
-        let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
-        let help = format!("`all`, or one of {}", names.join(", "));
-        return fault("unknown-fault", format!("there is no fault `{name}`"), &help);
+    let mut found = Vec::new();
+    for name in text.split(',') {
+        let is_meant = |row: &PlantedFault| name == "all" || row.name == name || row.area.name() == name;
+        let before = found.len();
+        found.extend(FAULTS.iter().filter(|row| is_meant(row)));
+        if found.len() == before {
+            let parts = Area::ALL.map(Area::name).join(", ");
+            let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
+            let help = format!("`all`, a part ({parts}), or one of {}", names.join(", "));
+            return fault("unknown-fault", format!("there is no fault `{name}`"), &help);
+        }
     }
     if !sabotage::AVAILABLE {
         let help = "build one that has: cargo build --release --features sabotage --target-dir target/sabotage";
         return fault("no-sabotage", "this program was built without faults to switch on".into(), help);
     }
-    Ok(row.map_or_else(|| FAULTS.iter().collect(), |row| vec![row]))
+    Ok(found)
 }

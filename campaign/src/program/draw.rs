@@ -77,6 +77,9 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
     for stage in &mut stages {
         stage.shared = draw.shared()?;
     }
+    if steps.is_empty() && stages.len() > 1 {
+        steps = draw.moved()?;
+    }
     Ok(Recipe { seed, inputs, scalars, stages, unknown, premise, steps, passes })
 }
 
@@ -106,6 +109,19 @@ impl Draw<'_, '_, '_> {
         }
         let asked = Requested::ALL.map(|pass| Ok(self.u.ratio(1, 2)?.then_some(pass)));
         Ok(asked.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// A schedule that computes a buffer elsewhere, for one program in three. None if the bytes are used up.
+    fn moved(&mut self) -> Result<Vec<Step>> {
+        if self.u.ratio(2, 3)? {
+            return Ok(Vec::new());
+        }
+        let mut step = |primitive| Ok(Step { primitive, place: self.u.int_in_range(0..=15)?, amount: 0 });
+        let mut steps = vec![step(Primitive::ComputeAt)?, step(Primitive::DoubleBuffer)?];
+        if self.u.ratio(1, 3)? {
+            steps = vec![Step { primitive: Primitive::ComputeInline, ..steps[0] }];
+        }
+        Ok(steps)
     }
 
     /// Draws the threads that compute a stage together. None if the bytes are used up.

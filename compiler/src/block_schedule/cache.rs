@@ -63,7 +63,8 @@ impl BlockSchedule {
     /// copies.
     ///
     /// # Errors
-    /// `schedule`: the block is gone or has no such write, another block writes the buffer, or one in the same loops reads it.
+    /// `schedule`: the block is gone or has no such write, another block writes the buffer or reads it in the same loops, or the
+    /// block updates what it held before.
     pub fn cache_write(&mut self, block: BlockRef, index: usize, scope: Scope) -> Result<BlockRef, Diagnostic> {
         let buffer = self.accessed(block, index, true)?;
         let writers = self.blocks_that(|body| stores_to(body, &|stored| stored.aliases(&buffer)));
@@ -138,9 +139,13 @@ fn accessed_buffers(func: &tilewright_ir::PrimFunc, found: &Found<'_>, is_write:
     buffers
 }
 
-/// Checks that no other block in the loops of a block reads a buffer that the block writes: a copy behind the loops would come too late.
+/// Checks that a block does not update what a buffer held before, and that no other block in its loops reads what it writes: the copy would
+/// hold nothing, or be copied back too late.
 pub(super) fn check_read_behind(found: &Found<'_>, buffer: &Buffer) -> Result<(), Diagnostic> {
     let own = n_loads(found.stmt, buffer);
+    if own > 0 && !found.block.has_init {
+        return Err(not_cached(buffer, "the block updates what was there before"));
+    }
     if outermost(found).is_some_and(|stmt| n_loads(stmt, buffer) > own) {
         return Err(not_cached(buffer, "another block in the same loops reads it"));
     }

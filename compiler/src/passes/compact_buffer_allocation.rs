@@ -14,11 +14,15 @@
 //! The box around all elements that are read or written where the buffer is allocated is computed axis by axis, from the loops inside
 //! of the allocation; guards are not looked at. The least index of an axis becomes 0. An axis stays as it is if its box depends on
 //! memory, on what the iteration is, or may be larger than the axis. Buffers with views, strides or with a layout that is asked
-//! for are left alone, with a note: all aliases would have to change together. Textures and parameters keep their shape. Cost: a
+//! for are left alone, with a note: all aliases would have to change together. So is the memory of a group that its threads allocate, of
+//! which each of them uses a part. Textures and parameters keep their shape. Cost: a
 //! walk for each buffer, and the search for the evidence.
 
 use tilewright_algebra::{Ranges, simplify};
-use tilewright_ir::{Buffer, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, Stmt, StmtKind, Var, sabotage};
+use tilewright_ir::{
+    Buffer, Diagnostic, Evidence, Expr, For, ForKind, IndexMap, PrimFunc, Scope, Stmt, StmtKind, ThreadTag, Var,
+    sabotage,
+};
 
 use super::Rewritten;
 use super::remap::{Move, inside, remap, symbol_ranges};
@@ -115,7 +119,11 @@ impl<'f> Found<'f> {
 
     /// Why the shape of a buffer cannot change.
     fn obstacle(&self, buffer: &Buffer) -> Option<&'static str> {
-        if has_views(self.func, buffer) {
+        let is_thread = |run: &&For| matches!(run.kind, ForKind::ThreadBinding(ThreadTag::Thread(_)));
+        if buffer.scope == Scope::Shared && self.outer.iter().any(is_thread) {
+            // What one thread uses is less than what the group needs.
+            Some("is memory of all threads around it")
+        } else if has_views(self.func, buffer) {
             Some("has views")
         } else if !is_compact(buffer) {
             Some("has strides or an offset")
