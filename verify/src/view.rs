@@ -78,8 +78,9 @@ fn starts_inside(judge: &Judge, path: &Path, owner: &Buffer) -> Decision {
     match decide("start", result, &question, from, |_| None) {
         (Verdict::Proved(grounds), method) => (Verdict::Proved(grounds), method),
         (_, method) => {
-            let reason =
-                format!("{owner} is not seen to begin inside of its memory: its offset or strides may be negative, unless that is asserted or assumed away");
+            let reason = format!(
+                "{owner} is not seen to begin inside of its memory: its offset or strides may be negative, unless that is asserted or assumed away"
+            );
             (Verdict::Unknown(Reason::undecided(reason)), method)
         }
     }

@@ -73,14 +73,8 @@ impl Primitive {
     ///
     /// `reorder` and `loop_kind` are not among them: they are wrong for most programs. TE programs with `compute_at` use them
     /// ([`crate::te`]).
-    pub const ALL: [Self; 6] = [
-        Self::Split,
-        Self::Unroll,
-        Self::Fuse,
-        Self::ComputeAt,
-        Self::ComputeInline,
-        Self::DoubleBuffer,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Split, Self::Unroll, Self::Fuse, Self::ComputeAt, Self::ComputeInline, Self::DoubleBuffer];
 
     /// The name of the pass.
     pub const fn name(self) -> &'static str {

@@ -15,8 +15,8 @@
 use tilewright_algebra::{Ranges, inverse, simplify};
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
-    AxisKind, BinaryOp, Block, BlockAxis, Buffer, Diagnostic, Expr, For, ForKind, IndexMap, PrimFunc, Scope, Stmt,
-    StmtKind, ThreadTag, Var,
+    AxisKind, BinaryOp, Block, BlockAxis, Buffer, Diagnostic, Expr, For, ForKind, IndexMap, PrimFunc, Stmt, StmtKind,
+    Var,
 };
 use tilewright_verify::reorder::Statement;
 
