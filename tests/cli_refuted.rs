@@ -113,7 +113,7 @@ fn a_run_shows_the_difference_again() {
 
 #[test]
 fn a_run_with_proposed_sizes_and_integers_shows_the_difference_again() {
-    let n_run: usize = ["sums", "truths", "sizes"].into_iter().map(check).sum();
+    let n_run: usize = ["sums", "truths", "masks", "sizes"].into_iter().map(check).sum();
     assert!(n_run >= 26, "{n_run} twins");
 }
 

@@ -121,6 +121,11 @@ fn truth_values_in_another_form() {
 }
 
 #[test]
+fn memory_that_decides_what_runs() {
+    check("masks", 8);
+}
+
+#[test]
 fn differences_of_large_sizes_and_particular_integers_are_found() {
     check("sizes", 4);
 }
@@ -143,8 +148,19 @@ fn reductions_are_proved_by_their_definitions() {
 
 #[test]
 fn the_page_counts_all_kinds() {
-    let files =
-        ["loops", "values", "storage", "structural", "reductions", "vectors", "assertions", "sums", "truths", "sizes"];
+    let files = [
+        "loops",
+        "values",
+        "storage",
+        "structural",
+        "reductions",
+        "vectors",
+        "assertions",
+        "sums",
+        "truths",
+        "masks",
+        "sizes",
+    ];
     for file in files {
         let cases = cases(file);
         let symbolic = cases.iter().filter(|case| case.is_symbolic()).count();

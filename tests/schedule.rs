@@ -12,6 +12,7 @@ mod pairs;
 use pairs::{change, is_proved, is_refuted, judge, open, program, read};
 use tilewright::passes::{Rewritten, pass_by_name};
 use tilewright::pipeline::pair;
+use tilewright::te::evaluate;
 use tilewright_ir::{PrimFunc, ScheduleStep, validate};
 use tilewright_script::print_func;
 use tilewright_verify::Judge;
@@ -145,4 +146,119 @@ fn lanes_that_race_are_not_what_a_loop_in_order_does() {
         let Rewritten { func, evidence, .. } = (pass_by_name("vectorize").unwrap().run)(&before).unwrap();
         assert!(!is_proved(&judge.check_pass(&before, &func, &evidence)), "{body}");
     }
+}
+
+/// TE programs in which a stage is computed in a loop of another one and has loops of its own, and changes that break the result.
+const ATTACHED: [(&str, &str, &[(&str, &str)]); 5] = [
+    (
+        "tiles of tiles, with vectors",
+        "A = te.placeholder((n + 2, m), name='A')
+T = te.compute((n + 2, m), lambda i, j: A[i, j] * 2.0, name='T')
+B = te.compute((n, m), lambda y, x: T[y, x] + T[y + 1, x] + T[y + 2, x], name='B')
+s = te.create_schedule(B.op)
+y, x = s[B].op.axis
+yo, xo, yi, xi = s[B].tile(y, x, 7, 5)
+i, j = s[T].op.axis
+io, ii = s[T].split(i, factor=4)
+jo, ji = s[T].split(j, factor=2)
+s[T].reorder(io, jo, ii, ji)
+s[T].vectorize(ji)
+s[T].compute_at(s[B], xo)",
+        &[
+            ("i_outer * 4 + i_inner < 9", "i_outer * 4 + i_inner < 8"),
+            ("j_outer * 2 + j_inner < 5", "j_outer * 2 + j_inner < 4"),
+        ],
+    ),
+    (
+        "a reduced loop outside of one over an axis, written out",
+        "A = te.placeholder((n, 13), name='A')
+k = te.reduce_axis((0, 13), name='k')
+T = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name='T')
+B = te.compute((n,), lambda y: T[y] * 3.0, name='B')
+s = te.create_schedule(B.op)
+yo, yi = s[B].split(B.op.axis[0], factor=7)
+io, ii = s[T].split(T.op.axis[0], factor=4)
+ko, ki = s[T].split(s[T].op.reduce_axis[0], factor=5)
+s[T].reorder(io, ko, ii, ki)
+s[T].unroll(ki)
+s[T].compute_at(s[B], yo)",
+        &[
+            ("k_outer * 5 + 3 < 13", "k_outer * 5 + 3 < 14"),
+            ("i_init_outer * 4 + i_init_inner < 7", "i_init_outer * 4 + i_init_inner < 6"),
+        ],
+    ),
+    (
+        "reduced loops inside, in another order",
+        "A = te.placeholder((n, 3, 5), dtype='int32', name='A')
+k = te.reduce_axis((0, 3), name='k')
+l = te.reduce_axis((0, 5), name='l')
+T = te.compute((n,), lambda i: te.sum(A[i, k, l], axis=[k, l]), name='T')
+B = te.compute((n,), lambda y: T[y] * 3, name='B')
+s = te.create_schedule(B.op)
+yo, yi = s[B].split(B.op.axis[0], factor=6)
+io, ii = s[T].split(T.op.axis[0], nparts=4)
+s[T].reorder(io, ii, l, k)
+s[T].compute_at(s[B], yo)",
+        &[("i_outer * 2 + i_inner < 6", "i_outer * 2 + i_inner < 5"), ("k, l]", "k, 0]")],
+    ),
+    (
+        "fused loops in parts that run at once, and a stage in a loop of theirs",
+        "A = te.placeholder((n + 6, 12), name='A')
+Z = te.compute((n + 4, 12), lambda p, q: A[p, q] + A[p + 2, q], name='Z')
+T = te.compute((n + 2, 12), lambda i, j: Z[i, j] + Z[i + 2, j], name='T')
+B = te.compute((n, 12), lambda y, x: T[y, x] + T[y + 2, x], name='B')
+s = te.create_schedule(B.op)
+yo, yi = s[B].split(B.op.axis[0], factor=7)
+f = s[T].fuse(T.op.axis[0], T.op.axis[1])
+fo, fi = s[T].split(f, nparts=5)
+s[T].parallel(fi)
+s[T].compute_at(s[B], yo)
+po, pi = s[Z].split(Z.op.axis[0], factor=3)
+s[Z].compute_at(s[B], yo)",
+        &[("p_outer * 3 + p_inner < 11", "p_outer * 3 + p_inner < 10"), ("T.parallel(22)", "T.parallel(21)")],
+    ),
+    (
+        "a copy of an input, in a loop that is fused first",
+        "A = te.placeholder((n, 9), name='A')
+B = te.compute((n, 9), lambda y, x: A[y, 8 - x] + A[y, x], name='B')
+s = te.create_schedule(B.op)
+L = s.cache_read(A, 'local', [B])
+yo, yi = s[B].split(B.op.axis[0], factor=4)
+f = s[L].fuse(s[L].op.axis[0], s[L].op.axis[1])
+fo, fi = s[L].split(f, factor=8)
+s[L].compute_at(s[B], yo)",
+        &[("* 8 + ", "* 7 + "), (" < 36", " < 35")],
+    ),
+];
+
+#[test]
+fn stages_with_loops_of_their_own_are_computed_where_they_are_read() {
+    let (judge, mut n_refuted) = (judge(), 0);
+    for (name, text, wrong) in ATTACHED {
+        let (args, sizes) = ("[A, B]", "import tvm\nfrom tvm import te\nn, m = te.var('n'), te.var('m')\n");
+        let source = format!("{sizes}{text}\ntvm.lower(s, {args})\n");
+        let program = tilewright_script::te::read(&source).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+        let lowered = evaluate(&program, None).unwrap_or_else(|found| panic!("{name}: {found:?}")).remove(0);
+        assert!(is_proved(&judge.check_lowering(&lowered.definition, &lowered.func, &lowered.evidence)), "{name}");
+        let mut func = lowered.func.clone();
+        assert!(func.attrs.schedule.len() > 1, "{name}");
+        while let Some(step) = func.attrs.schedule.first().cloned() {
+            let pass = pass_by_name(&step.primitive).unwrap();
+            let done = (pass.run)(&func).unwrap_or_else(|found| panic!("{name}, {step}: {}", found[0]));
+            let reports = judge.check_pass(&func, &done.func, &done.evidence);
+            assert!(is_proved(&reports), "{name}, {step}: {:#?}\n{}", open(&reports), print_func(&done.func));
+            func = done.func;
+        }
+        let mut root = lowered.func.clone();
+        root.attrs.schedule.clear();
+        let printed = print_func(&func);
+        for (old, new) in wrong {
+            assert!(printed.contains(old), "{name}: no `{old}` in\n{printed}");
+            let twin = read(&printed.replacen(old, new, 1));
+            let judged = pair::validate(&root, &twin, &[], &judge).unwrap();
+            assert!(!is_proved(&judged.reports), "{name}: `{new}` for `{old}` is proved");
+            n_refuted += usize::from(is_refuted(&judged.reports));
+        }
+    }
+    assert!(n_refuted >= 6, "{n_refuted} twins are refuted by a run");
 }

@@ -9,7 +9,7 @@
 //! before stays in its buffers, so does the program after. What is taken for granted of the program before is a premise that the
 //! report lists. Pairs of foreign programs are judged like that ([`Judge::taking_over`]); our own passes are shown by themselves.
 
-use tilewright_ir::{BufferClaim, Comparison, Evidence, Expr, PrimFunc};
+use tilewright_ir::{BufferClaim, Comparison, Evidence, Expr, PrimFunc, StmtKind};
 
 use crate::door::inspected;
 use crate::judge::{Judge, Report};
@@ -25,13 +25,19 @@ use crate::view::is_plain;
 /// - no padding is filled, and no lane is written that had no value;
 /// - nothing is read that was not, by a condition that is asked earlier or by a choice that evaluates both sides;
 /// - no buffer is a view: that a view lies inside of its memory is asked of the program after alone;
+/// - no memory decides what runs where iterations were reordered: what a condition reads is not paired then;
 /// - no buffer has strides or an offset that it did not have before: where it begins is asked of the program after alone.
 ///
 /// Other comparisons than these two speak of values, which other accesses may give.
 pub(crate) fn is_each_access_paired(after: &PrimFunc, evidence: &Evidence, goals: &[Goal]) -> bool {
     let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Early);
     let is_of_accesses = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
-    let is_unpaired = goals.iter().any(is_more) || has_views(after) || has_eager_loads(after) || has_moved(evidence);
+    let is_reordered = matches!(evidence.comparison, Comparison::Iterations(_));
+    let is_unpaired = (is_reordered && asks_memory(after))
+        || goals.iter().any(is_more)
+        || has_views(after)
+        || has_eager_loads(after)
+        || has_moved(evidence);
     is_of_accesses && evidence.fills.is_empty() && !is_unpaired
 }
 
@@ -48,6 +54,27 @@ fn has_moved(evidence: &Evidence) -> bool {
         !is_plain(new) && (&old.shape, &old.strides, &old.elem_offset) != (&new.shape, &new.strides, &new.elem_offset)
     };
     evidence.buffers.iter().any(moves)
+}
+
+/// Whether memory decides what runs.
+fn asks_memory(func: &PrimFunc) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        found |= match &stmt.kind {
+            StmtKind::If { cond, .. } => cond.reads_memory(),
+            StmtKind::For(inner) => inner.min.reads_memory() || inner.extent.reads_memory(),
+            StmtKind::Seq(_)
+            | StmtKind::Store { .. }
+            | StmtKind::Allocate { .. }
+            | StmtKind::DeclBuffer { .. }
+            | StmtKind::Let { .. }
+            | StmtKind::Evaluate(_)
+            | StmtKind::Barrier
+            | StmtKind::Attr { .. }
+            | StmtKind::Assert { .. } => false,
+        };
+    });
+    found
 }
 
 /// Whether a `select`, which evaluates both sides, reads memory.

@@ -379,8 +379,21 @@ impl Walk {
     }
 }
 
-/// The parts of a condition that are premises below it, each with whether it holds: those that read no memory, and
-/// comparisons of integers that were loaded from the buffers in `constant`.
+/// Whether all parts of a condition are premises below it, and mean what the integers say: see [`premises`].
+pub(crate) fn is_premise(cond: &Expr, constant: &[Buffer]) -> bool {
+    match cond {
+        Expr::Unary(UnaryOp::Not, inner) => is_premise(inner, constant),
+        Expr::Binary(BinaryOp::And | BinaryOp::Or, a, b) => is_premise(a, constant) && is_premise(b, constant),
+        Expr::Binary(BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b) => {
+            is_fixed(a, constant) && is_fixed(b, constant)
+        }
+        Expr::Load { .. } => is_fixed(cond, constant),
+        _ => !cond.reads_memory(),
+    }
+}
+
+/// The parts of a condition that are premises below it, each with whether it holds: those that read no memory, and truth values
+/// and comparisons of numbers that were loaded from the buffers in `constant`.
 pub(crate) fn premises(cond: &Expr, holds: bool, constant: &[Buffer]) -> Vec<(Expr, bool)> {
     let parts = |part: &Expr| premises(part, holds, constant);
     match cond {
@@ -388,12 +401,24 @@ pub(crate) fn premises(cond: &Expr, holds: bool, constant: &[Buffer]) -> Vec<(Ex
         Expr::Binary(BinaryOp::And, a, b) if holds => [parts(a), parts(b)].concat(),
         Expr::Binary(BinaryOp::Or, a, b) if !holds => [parts(a), parts(b)].concat(),
         Expr::Binary(BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b)
-            if is_same_everywhere(a, constant) && is_same_everywhere(b, constant) =>
+            if is_fixed(a, constant) && is_fixed(b, constant) =>
         {
             vec![(cond.clone(), holds)]
         }
+        Expr::Load { .. } if is_fixed(cond, constant) => vec![(cond.clone(), holds)],
         _ if cond.reads_memory() => Vec::new(),
         _ => vec![(cond.clone(), holds)],
+    }
+}
+
+/// The same as [`is_same_everywhere`], also of a float that is loaded: comparisons of floats are no order of the integers, but one
+/// comparison of the same values gives the same answer everywhere.
+fn is_fixed(expr: &Expr, constant: &[Buffer]) -> bool {
+    match expr {
+        Expr::Load { buffer, indices } if buffer.dtype.is_scalar() && buffer.dtype.scalar.is_float() => {
+            constant.contains(buffer) && indices.iter().all(|index| reads_only(index, constant))
+        }
+        _ => is_same_everywhere(expr, constant),
     }
 }
 

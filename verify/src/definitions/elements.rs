@@ -13,7 +13,7 @@ use tilewright_ir::{Buffer, Definition, Evidence, Expr, PrimFunc, TensorPair, Va
 use super::summands::{Named, Stuck, Summand, Summands, View};
 use crate::claims::Relation;
 use crate::path::{Path, Step};
-use crate::reorder::{Program, Statement, program, values};
+use crate::reorder::{Program, Statement, in_terms_of_before, program, values};
 
 /// Two definitions, and pairs of tensors that are equal, each of which stands under a name.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +110,7 @@ impl<'a> Elements<'a> {
         path.constant = path.constant.iter().cloned().chain(names).collect::<Vec<_>>().into();
         let stored = Buffer::compact(format!("{}.value", pair.after.name), pair.after.dtype, shape.clone());
         let mut programs = Vec::new();
+        let relation = Relation::new(self.evidence);
         for (side, summands) in sides.iter().enumerate() {
             let loops = &pair.loops[side];
             if loops.len() != summands.list.len() {
@@ -117,7 +118,10 @@ impl<'a> Elements<'a> {
             }
             let statements = summands.list.iter().zip(loops).enumerate();
             let statements = statements.map(|(place, (summand, loops))| {
-                let named = named(summand, loops, &pair.index, &path)?;
+                let mut named = named(summand, loops, &pair.index, &path)?;
+                if side == 1 {
+                    named.steps = in_terms_of_before(&named.steps, &relation)?.iter().cloned().collect();
+                }
                 let subject = format!("{}: {}", pair.after, summand.value);
                 Ok(statement(named, place, &path, (&stored, &pair.index), subject))
             });

@@ -42,7 +42,7 @@ use crate::judge::{Judge, Place, Report, Side, suspected, unsupported};
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::pass::decide_goal;
-use crate::reorder::{Program, Reordered, is_partial, program};
+use crate::reorder::{Program, Reordered, as_before, is_partial, program};
 
 impl Judge {
     /// Decides whether two programs compute equal definitions, as claimed.
@@ -60,7 +60,12 @@ impl Judge {
             .map(|goal| Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, goal)))
             .collect();
         match (program(before), program(after)) {
-            (Ok(first), Ok(second)) => reports.extend(self.check_accepted((before, &first), (after, &second))),
+            (Ok(first), Ok(second)) => {
+                reports.extend(self.check_accepted((before, &first), (after, &second)));
+                if let Err(reason) = as_before(&first, second, &relation) {
+                    return stuck("the programs", reason);
+                }
+            }
             (Err(reason), _) | (_, Err(reason)) => return stuck("the programs", reason),
         }
         reports.push(Self::report(Obligation::Simulation, "the program after asks no more of its caller", || {

@@ -21,7 +21,7 @@ use tilewright_ir::{
 
 use crate::forms::{choice, opposite};
 use crate::path::Step;
-use crate::reorder::is_partial;
+use crate::reorder::{is_known, is_partial};
 
 /// Summands that an element may have, and tensors that are replaced by their values in it.
 const MOST: usize = 200;
@@ -212,8 +212,7 @@ impl Open<'_> {
             }
             Expr::IfThenElse(..) | Expr::Select(..)
                 if let Some([cond, a, b]) = choice(value)
-                    && !cond.reads_memory()
-                    && !is_partial(cond)
+                    && self.is_condition(cond)
                     && !may_trap_unchosen(value) =>
             {
                 self.found.n_others += 1;
@@ -232,6 +231,12 @@ impl Open<'_> {
             }
             _ => self.add(value),
         }
+    }
+
+    /// Whether a condition is known wherever it is asked: it reads nothing but inputs, without arithmetic that may wrap.
+    fn is_condition(&self, cond: &Expr) -> bool {
+        let inputs: Vec<Buffer> = self.view.definition.inputs().into_iter().cloned().collect();
+        is_known(cond, &inputs)
     }
 
     /// The summands of a value, with the other sign.

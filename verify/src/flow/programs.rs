@@ -8,7 +8,7 @@ use tilewright_ir::{Buffer, Evidence, Expr, PrimFunc, Sources, UnaryOp, Var};
 use crate::claims::Relation;
 use crate::lockstep::{Read, loads};
 use crate::path::{Path, Step};
-use crate::reorder::{Program, Statement, all, any, is_partial, program};
+use crate::reorder::{Program, Statement, all, any, as_before, is_partial, program};
 
 /// A program, and the reads behind its stores.
 #[derive(Clone, Debug)]
@@ -124,6 +124,7 @@ pub fn programs(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Res
         return Err("the parameters differ in number".into());
     }
     let (mut first, mut second) = (first, second);
+    second.program = as_before(&first.program, second.program, &relation)?;
     for (old, new) in old.iter().zip(&new) {
         // A parameter that one program writes may hold nothing when the other one reads it.
         match (first.writes(old), second.writes(new)) {

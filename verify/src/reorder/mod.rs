@@ -14,11 +14,12 @@
 //!
 //! This is the reordering theorem of polyhedral compilation (Feautrier; Verdoolaege, Janssens and Bruynooghe 2009). By
 //! induction over the order before, each instance finds in memory what it found before, as the last instance that wrote an
-//! element is the same one. It holds if loops and conditions depend on parameters and loop variables alone, neither
+//! element is the same one. It holds if loops and conditions depend on parameters, loop variables and memory that neither writes, neither
 //! program leaves its buffers, and iterations that run at once do not race; these are obligations of both programs. What
 //! touches the same element is asked of the indices before, since buffers that moved did so by an injective map.
 
 mod accepted;
+mod conditions;
 pub(crate) mod order;
 mod statement;
 
@@ -28,6 +29,7 @@ use tilewright_ir::{
     BinaryOp, DataType, Evidence, Expr, PrimFunc, Reordering, SharedExpr, StoreOrigin, Traps, Var, sabotage,
 };
 
+pub(crate) use conditions::{as_before, in_terms_of_before, is_known};
 pub use statement::{Program, Statement, domain, program};
 pub(crate) use statement::{is_kept, is_small};
 
@@ -89,6 +91,10 @@ impl Judge {
         let (first, second) = match (program(before), program(after)) {
             (Ok(first), Ok(second)) => (first, second),
             (Err(reason), _) | (_, Err(reason)) => return stuck(reason),
+        };
+        let second = match as_before(&first, second, &Relation::new(evidence)) {
+            Ok(second) => second,
+            Err(reason) => return stuck(reason),
         };
         // A loop that allocates has new memory in each iteration; what was written in another one is lost.
         if second.allocated.iter().any(|(_, loops)| *loops > 0) {

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, PrimFunc, Span, Stmt, StmtKind, Traps, Var};
 
+use super::conditions::is_known;
 use crate::access::describe;
 use crate::path::{Path, Step};
 
@@ -115,7 +116,8 @@ pub struct Program {
 pub fn program(func: &PrimFunc) -> Result<Program, String> {
     let found = Program { statements: Vec::new(), asserted: Vec::new(), allocated: Vec::new() };
     let path = Path::of(func);
-    let mut walk = Walk { found, path, place: vec![0], values: Substitution::default() };
+    let params = func.buffer_map.iter().map(|(_, buffer)| buffer.clone()).collect();
+    let mut walk = Walk { found, path, params, place: vec![0], values: Substitution::default() };
     walk.stmt(&func.body)?;
     Ok(walk.found)
 }
@@ -123,6 +125,8 @@ pub fn program(func: &PrimFunc) -> Result<Program, String> {
 struct Walk {
     found: Program,
     path: Path,
+    /// The buffers of the parameters.
+    params: Vec<Buffer>,
     /// The position of the next statement inside each loop around it.
     place: Vec<usize>,
     /// The values of names.
@@ -152,7 +156,7 @@ impl Walk {
             }
             StmtKind::If { cond, then_body, else_body } => {
                 let cond = self.values.apply(cond);
-                known(&cond)?;
+                self.decides(&cond)?;
                 let depth = self.path.steps.len();
                 for (body, holds) in [(Some(then_body), true), (else_body.as_ref(), false)] {
                     self.path.steps.push(Step::Guard(cond.clone(), holds));
@@ -186,6 +190,13 @@ impl Walk {
             StmtKind::Evaluate(Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_)) => Ok(()),
             StmtKind::Evaluate(expr) => Err(format!("`{expr}` is evaluated and discarded")),
         }
+    }
+
+    /// What decides whether a store runs depends on parameters and loop variables, and on memory of the caller that is never written.
+    /// Arithmetic on loaded values may wrap, so that only they themselves are looked at.
+    fn decides(&self, cond: &Expr) -> Result<(), String> {
+        let inputs = self.path.constant.iter().filter(|buffer| self.params.contains(buffer));
+        if is_known(cond, &inputs.cloned().collect::<Vec<_>>()) { Ok(()) } else { known(cond) }
     }
 
     fn in_loop(&mut self, inner: &For) -> Result<(), String> {

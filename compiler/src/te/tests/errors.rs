@@ -36,7 +36,7 @@ fn impossible_schedules_are_errors_at_their_place() {
         ("s[B].compute_at(B, i)", "type", "B"),
         ("s[A].double_buffer()", "double-buffer", "s[A].double_buffer()"),
         (
-            "L = s.cache_read(A, 'local', [B])\ns[L].split(s[L].op.axis[0], 2)\ns[L].compute_at(s[B], i)",
+            "L = s.cache_read(A, 'local', [B])\ns[L].bind(s[L].split(s[L].op.axis[0], 2)[0], te.thread_axis('threadIdx.x'))\ns[L].compute_at(s[B], i)",
             "compute-at",
             "s[L].compute_at(s[B], i)",
         ),
