@@ -120,3 +120,71 @@ fn what_is_assumed_is_carried_to_corresponding_integers() {
     assert_eq!(carried(&two), ["count < m", "count > 0"]);
     assert_eq!(carried(&three), ["count > 0"]);
 }
+
+/// A body that assumes something itself, a body after that is equal under that, and changes of the latter that are not.
+const OWN: &[(&str, &str, &str, &[(&str, &str)])] = &[
+    (
+        "n % 4 == 0",
+        "T.assume(n % 4 == 0)\nfor i in range(n):\n    B[i] = A[i] + x",
+        "for i, k in T.grid(n // 4, 4):\n    B[i * 4 + k] = A[i * 4 + k] + x",
+        &[("T.grid(n // 4, 4)", "T.grid(n // 4, 3)"), ("= A[i * 4 + k]", "= A[i * 4 + 3 - k]")],
+    ),
+    (
+        "0 < x and x <= n",
+        "T.assume(0 < x and x <= n)\nfor i in range(T.min(x, n)):\n    B[i] = A[i] * 3",
+        "for i in range(x):\n    B[x - 1 - i] = A[x - 1 - i] * 3",
+        &[("range(x)", "range(x - 1)"), ("= A[x - 1 - i]", "= A[i]")],
+    ),
+];
+
+#[test]
+fn what_the_function_before_assumes_is_a_premise() {
+    for (condition, before, after, wrong) in OWN {
+        let (one, two) = (func(before), func(after));
+        // The function after may assume the same, or less, or nothing.
+        let weaker = func(&format!("T.assume({condition} or x == 77)\n{after}"));
+        for other in [&one, &two, &func(&format!("T.assume({condition})\n{after}")), &weaker] {
+            let Judged { reports, premises, .. } = judged(&one, other, &[]);
+            assert_eq!(open(&reports), Vec::<String>::new(), "{condition}: {other:?}");
+            let names = premises.iter().filter(|one| one.to_string().starts_with("assumed: ")).count();
+            assert_eq!(names, 1, "{condition}: {premises:?}");
+        }
+        for (old, new) in *wrong {
+            let twin = func(&after.replacen(old, new, 1));
+            assert!(is_refuted(&judged(&one, &twin, &[]).reports), "{condition}: `{new}` for `{old}`");
+        }
+    }
+}
+
+#[test]
+fn what_the_function_after_alone_assumes_is_to_be_shown() {
+    let body = "for i in range(n):\n    B[i] = A[i] + x";
+    let one = func(body);
+    for condition in ["x > 3", "n % 4 == 0", "x > 3 and n > 2"] {
+        let two = func(&format!("T.assume({condition})\n{body}"));
+        let Judged { reports, premises, .. } = judged(&one, &two, &[]);
+        assert!(is_refuted(&reports), "{condition}: {}", open(&reports).join("; "));
+        assert!(!premises.iter().any(|one| one.to_string().starts_with("assumed: ")), "{condition}: {premises:?}");
+        // More than the function before assumes.
+        let less = func(&format!("T.assume(x > 2)\n{body}"));
+        assert!(!pairs::is_proved(&judged(&less, &two, &[]).reports), "{condition}");
+    }
+    // What holds of every call may be assumed.
+    let two = func(&format!("T.assume(n >= 1)\n{body}"));
+    assert_eq!(open(&judged(&one, &two, &[]).reports), Vec::<String>::new());
+}
+
+#[test]
+fn contradictory_assumptions_prove_nothing() {
+    let loops = "for i in range(n):\n    B[i] = A[i] + x";
+    for lines in ["T.assume(n < 1)\n", "T.assume(x > 3)\nT.assume(x < 2)\n", "T.assume(n % 4 == 1 and n % 2 == 0)\n"] {
+        let (one, two) = (func(&format!("{lines}{loops}")), func("B[0] = 1"));
+        for other in [&one, &two] {
+            let Judged { reports, way, .. } = judged(&one, other, &[]);
+            assert!(!reports.is_empty() && way.is_none(), "{lines}");
+            assert!(reports.iter().all(|report| matches!(report.verdict, Verdict::Vacuous(_))), "{lines}: {reports:?}");
+        }
+        let alone = judge().check_program(&one);
+        assert!(!alone.is_empty() && alone.iter().all(|report| !report.verdict.is_proved()), "{lines}: {alone:?}");
+    }
+}

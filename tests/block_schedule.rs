@@ -9,12 +9,15 @@
 #[path = "equivalence/pairs.rs"]
 mod pairs;
 
+use std::collections::BTreeMap;
+
 use pairs::{change, is_proved, is_refuted, judge, open};
-use tilewright::pipeline::pair::GivenMap;
+use tilewright::block_schedule::PRIMITIVES;
+use tilewright::pipeline::pair::{Given, GivenMap};
 use tilewright::pipeline::{self, Program, pair};
 use tilewright_ir::{BufferChange, Evidence, PrimFunc, validate};
 use tilewright_script::print_func;
-use tilewright_verify::{Judge, Report, Verdict};
+use tilewright_verify::{Judge, Premise, Report, Verdict};
 
 /// A text, and what is expected of its steps.
 struct Case {
@@ -109,7 +112,12 @@ impl Case {
         let claims = program.scheduled[step - 1].evidence.buffers.iter();
         let claims = claims.filter(|claim| claim.change == BufferChange::Layout);
         let given = claims.map(|claim| GivenMap { buffer: claim.before.name.clone(), text: claim.map.to_string() });
-        let judged = pair::validate(funcs[step - 1], &twin, &given.collect::<Vec<_>>(), judge).unwrap();
+        let maps = given.collect::<Vec<_>>();
+        // Floats may be in another order if the step needs it.
+        let premises = Premise::of_pass(&program.scheduled[step - 1].evidence);
+        let reassociate = premises.iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)));
+        let given = Given { maps: &maps, reassociate, ..Given::default() };
+        let judged = pair::validate_given(funcs[step - 1], &twin, given, judge).unwrap();
         assert!(!is_proved(&judged.reports), "{}: `{new}` for `{old}` is proved", self.name);
         is_refuted(&judged.reports)
     }
@@ -125,12 +133,16 @@ fn check(file: &str, least: usize) {
 }
 
 macro_rules! files {
-    ($($name:ident: $file:literal, $least:literal;)*) => {$(
+    ($($name:ident: $file:literal, $least:literal;)*) => {
+        /// The files of programs.
+        const FILES: &[&str] = &[$($file),*];
+        $(
         #[test]
         fn $name() {
             check($file, $least);
         }
-    )*};
+        )*
+    };
 }
 
 files! {
@@ -141,4 +153,105 @@ files! {
     layouts_are_proved_or_refuted: "layouts", 1;
     reductions_are_decomposed: "reductions", 1;
     domains_are_transformed: "domains", 1;
+    reductions_are_factored: "rfactor", 6;
+    einsums_are_padded: "pad", 5;
+    hints_and_memory_change_nothing_else: "hints", 4;
+}
+
+/// The fewest broken twins of a primitive.
+const LEAST: usize = 2;
+
+#[test]
+fn every_primitive_has_broken_twins() {
+    let mut twins: BTreeMap<&str, usize> = PRIMITIVES.into_iter().map(|name| (name, 0)).collect();
+    for case in FILES.iter().flat_map(|file| cases(file)) {
+        let program = case.program();
+        for step in &program.scheduled {
+            assert!(twins.contains_key(step.name), "`{}` is not in the table of primitives", step.name);
+        }
+        for (step, _) in &case.wrong {
+            *twins.entry(program.scheduled[step - 1].name).or_default() += 1;
+        }
+    }
+    let few: Vec<_> = twins.iter().filter(|(_, count)| **count < LEAST).collect();
+    assert!(few.is_empty(), "primitives with fewer than {LEAST} broken twins: {few:?}");
+}
+
+/// A program that reduces `A` and `B` of a type by a statement, and a step on it.
+fn reduced(ty: &str, update: &str, step: &str) -> String {
+    format!(
+        "from tvm.script import tir as T\n\n@T.prim_func\ndef main(A: T.Buffer((9, 7), \"{ty}\"), B: T.Buffer((7, 5), \"{ty}\"), \
+         C: T.Buffer((9, 5), \"{ty}\")):\n    for i, j, k in T.grid(9, 5, 7):\n        with T.block(\"C\"):\n            \
+         v_i, v_j, v_k = T.axis.remap(\"SSR\", [i, j, k])\n            with T.init():\n                C[v_i, v_j] = T.{ty}(0)\n\
+         \x20           {update}\n\nsch = tvm.tir.Schedule(main)\ni, j, k = sch.get_loops(\"C\")\n{step}\n"
+    )
+}
+
+#[test]
+fn what_cannot_be_padded_or_factored_is_an_error_at_the_call() {
+    let product = "C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]";
+    let one_padded = "C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * B[0, v_j]";
+    let cases = [
+        ("float32", product, "sch.pad_einsum(\"C\", [4, 4])", "has 3 axes"),
+        ("float32", product, "sch.pad_einsum(\"C\", [4, 4, 0])", "has 3 axes"),
+        ("float32", one_padded, "sch.pad_einsum(\"C\", [1, 1, 4])", "padding of axis `v_k` would change"),
+        (
+            "int32",
+            "C[v_i, v_j] = T.max(C[v_i, v_j], A[v_i, v_k] * B[v_k, v_j])",
+            "sch.pad_einsum(\"C\", [1, 1, 4])",
+            "would change",
+        ),
+        (
+            "int32",
+            "C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] + B[v_k, v_j]",
+            "sch.pad_einsum(\"C\", [4, 1, 1])",
+            "no reduction",
+        ),
+        ("int32", "C[v_i, v_j] = C[v_i, v_j] + A[8 - v_i, v_k]", "sch.pad_einsum(\"C\", [4, 1, 1])", "neither an axis"),
+        (
+            "int32",
+            "C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * A[v_i, 0]",
+            "sch.pad_einsum(\"C\", [4, 1, 1])",
+            "several indices",
+        ),
+        ("int32", product, "sch.split(k, [None, 2])\nsch.pad_einsum(\"C\", [4, 1, 1])", "its axes are not its loops"),
+        ("float32", product, "sch.rfactor(i, 0)", "not a reduced loop"),
+        ("float32", product, "sch.rfactor(k, 3)", "there is no axis 3"),
+        ("float32", product, "sch.rfactor(sch.fuse(j, k), 0)", "a reduced axis and another one"),
+        ("float32", product, "sch.decompose_reduction(\"C\", k)\nsch.rfactor(k, 0)", "no initialisation"),
+        ("float32", "C[v_i, v_j] = C[v_i, v_j] - A[v_i, v_k]", "sch.rfactor(k, 0)", "no reduction of one element"),
+        ("float32", product, "sch.parallel(k)\nsch.rfactor(k, 0)", "serial loop"),
+    ];
+    for (ty, update, step, message) in cases {
+        let faults = pipeline::read(&reduced(ty, update, step), None).err().unwrap_or_default();
+        let is_meant = |fault: &tilewright_ir::Diagnostic| {
+            fault.code == "schedule"
+                && fault.message.contains(message)
+                && !fault.labels.is_empty()
+                && fault.help.is_some()
+        };
+        assert!(faults.len() == 1 && is_meant(&faults[0]), "{step} of {update}: {faults:?}");
+    }
+    // What is not padded, and integers of which one factor is 0.
+    for (ty, step) in [("float32", "sch.pad_einsum(\"C\", [4, 4, 1])"), ("int32", "sch.pad_einsum(\"C\", [1, 1, 4])")] {
+        let read = pipeline::read(&reduced(ty, one_padded, step), None);
+        assert!(read.is_ok(), "{step}: {read:?}");
+    }
+}
+
+/// Every primitive of the table is a method of a schedule in Python.
+#[test]
+fn every_primitive_is_a_method() {
+    let text = "from tvm.script import tir as T\n\n@T.prim_func\ndef main(A: T.Buffer((4,), \"int32\")):\n    A[0] = 1\n\n\
+                sch = tvm.tir.Schedule(main)\n";
+    let code_of = |name: &str| {
+        let faults = pipeline::read(&format!("{text}sch.{name}(no_such_name)\nsch.{name}()\n"), None).unwrap_err();
+        let faults =
+            faults.into_iter().chain(pipeline::read(&format!("{text}sch.{name}()\n"), None).err().unwrap_or_default());
+        faults.map(|fault| fault.code).collect::<Vec<_>>()
+    };
+    assert!(code_of("no_such_method").contains(&"unsupported-primitive"));
+    for name in PRIMITIVES {
+        assert!(!code_of(name).contains(&"unsupported-primitive"), "{name}");
+    }
 }

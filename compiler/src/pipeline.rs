@@ -34,7 +34,7 @@ use crate::codegen::Kernels;
 use crate::lift;
 use crate::passes::{PassCall, Pipeline};
 use assume::{AssumeFault, Assumption};
-use executed::Before;
+use executed::{Before, Order};
 use outcome::{Blocked, BufferOutcome, CheckOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
 pub use reading::read;
@@ -342,13 +342,18 @@ fn begun(program: &Program, first: &str, judge: &Judge, allow_unknown: bool) -> 
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
     let mut lowering =
         Lowering { stages: vec![stage], steps: Vec::new(), stopped: None, kernels: None, notes: Vec::new() };
-    let mut premises = Premise::of_call(&program.func);
+    let mut premises = premises_of(&program.func);
     if let Some((definition, evidence)) = &program.definition {
         premises.extend(Premise::of_lowering(definition, evidence));
     }
     premises.extend(factored.into_iter().filter_map(|(_, premise)| premise));
     lowering.finish(first, start, (reports, premises), allow_unknown);
     lowering
+}
+
+/// What a proof about a function takes for granted of its calls.
+fn premises_of(func: &PrimFunc) -> Vec<Premise> {
+    [Premise::of_call(func), Premise::of_assumptions(func)].concat()
 }
 
 /// Decides whether a definition that was rewritten is what its author wrote, and under which premise. `None` if nothing was rewritten.
@@ -417,7 +422,12 @@ impl Lowering {
         step: Option<&Step>,
     ) {
         let mut reports = judge.check_pass(before, &func, &evidence);
-        executed::refute(Before::Func(before), &func, Some(&evidence), &mut reports);
+        let mut premises = premises_of(&func);
+        premises.extend(Premise::of_pass(&evidence));
+        let takes_any = premises.iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)));
+        let order = if takes_any { Order::Any } else { Order::Same };
+        let models = executed::models(&reports);
+        executed::refute_in(order, Before::Func(before), &func, Some(&evidence), (&mut reports, &models));
         if let Some(step) = step {
             reports.extend(judge.check_blocks(&func, &crate::blocks::inverses(&func)));
             // What is wrong with a step is shown where it is asked for.
@@ -426,8 +436,6 @@ impl Lowering {
                 report.place = place.or(report.place);
             }
         }
-        let mut premises = Premise::of_call(&func);
-        premises.extend(Premise::of_pass(&evidence));
         self.finish(name, start, (reports, premises), allow_unknown);
         if self.is_complete() {
             self.stages.push(Stage { name: name.to_owned(), func, evidence: Some(evidence) });
@@ -448,7 +456,7 @@ impl Lowering {
         if let Ok(kernels) = &kernels
             && !kernels.reports().is_empty()
         {
-            let premises = Premise::of_call(self.last());
+            let premises = premises_of(self.last());
             self.finish(CODEGEN, start, (kernels.reports().to_vec(), premises), allow_unknown);
         }
         self.kernels = Some(kernels);

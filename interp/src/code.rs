@@ -292,7 +292,7 @@ pub(crate) struct CompiledFunc<'a> {
     /// The statements that instructions belong to.
     pub(crate) sites: Vec<Site<'a>>,
     /// Messages of assertions.
-    pub(crate) messages: Vec<&'a str>,
+    pub(crate) messages: Vec<String>,
     /// The buffers, one view each.
     pub(crate) buffers: Vec<Buffer>,
     /// Bytes of a cell of each memory slot.

@@ -247,8 +247,7 @@ impl Machine<'_> {
                 }
                 Op::Assert => {
                     if frame.registers[instr.a as usize] == 0 {
-                        let message = self.program.messages[instr.b as usize];
-                        let message = format!("assertion failed: {message}");
+                        let message = self.program.messages[instr.b as usize].clone();
                         return Err(self.trap(TrapKind::Assertion, message, code.sites[at - 1], frame));
                     }
                 }

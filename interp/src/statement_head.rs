@@ -25,6 +25,16 @@ pub(crate) fn statement_head(stmt: &Stmt) -> String {
         StmtKind::Evaluate(expr) => expr.to_string(),
         StmtKind::Barrier => "barrier".to_owned(),
         StmtKind::Attr { key, .. } => format!("attribute {key}"),
+        StmtKind::Assert { cond, is_assumed: true, .. } => format!("assume {cond}"),
         StmtKind::Assert { cond, .. } => format!("assert {cond}"),
+    }
+}
+
+/// The message of a trap where a condition does not hold: the program asserts it, or its caller guarantees it.
+pub(crate) fn failed_assertion(message: &str, is_assumed: bool) -> String {
+    if is_assumed {
+        format!("the call breaks an assumption of the function: {message}")
+    } else {
+        format!("assertion failed: {message}")
     }
 }

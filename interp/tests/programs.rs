@@ -237,7 +237,7 @@ fn every_other_statement_kind_runs() {
     let body = Stmt::new(StmtKind::Let { var: x.clone(), value: v(&i) * v(&i), body: Arc::new(Stmt::new(branch)) });
     let hint = tilewright_ir::AttrValue::Bool(true);
     let attr = StmtKind::Attr { node: hint.clone(), key: "pragma".into(), value: hint, body: Arc::new(body) };
-    let assert = StmtKind::Assert { cond: v(&i).lt(Expr::int(6)), message: "in range".into() };
+    let assert = StmtKind::Assert { cond: v(&i).lt(Expr::int(6)), message: "in range".into(), is_assumed: false };
     let body = Stmt::seq(vec![Stmt::new(assert), Stmt::new(attr), Stmt::new(StmtKind::Evaluate(v(&i)))]);
     let program = func(&[&target], Stmt::for_loop(&i, Expr::int(6), ForKind::Unrolled, body));
     let result = run_in_all_configs(&program, &Arguments::tensors([empty(&[6])]));

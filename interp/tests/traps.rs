@@ -112,11 +112,20 @@ fn consecutive_loops_race_only_as_threads_of_one_launch() {
 fn false_assertions_and_exhausted_fuel_trap() {
     let target = buffer("B", &[6]);
     let i = Var::index("i");
-    let assert = Stmt::new(StmtKind::Assert { cond: v(&i).lt(Expr::int(4)), message: "too far".into() });
-    let program = func(&[&target], Stmt::for_loop(&i, Expr::int(6), ForKind::Serial, assert));
+    let program = |is_assumed| {
+        let (cond, message) = (v(&i).lt(Expr::int(4)), "too far".into());
+        let assert = Stmt::new(StmtKind::Assert { cond, message, is_assumed });
+        func(&[&target], Stmt::for_loop(&i, Expr::int(6), ForKind::Serial, assert))
+    };
     let args = Arguments::tensors([empty(&[6])]);
-    let failed = trap(&program, &args, &config(1));
-    assert_eq!((failed.kind, failed.loops), (TrapKind::Assertion, vec![("i".to_owned(), 4)]));
+    for (is_assumed, words) in
+        [(false, "assertion failed: too far"), (true, "the call breaks an assumption of the function: too far")]
+    {
+        let failed = trap(&program(is_assumed), &args, &config(1));
+        assert_eq!((failed.kind, failed.loops), (TrapKind::Assertion, vec![("i".to_owned(), 4)]));
+        assert_eq!(failed.message, words);
+    }
+    let program = program(false);
     let starved = Config { fuel: Some(5), ..config(1) };
     assert_eq!(trap(&program, &args, &starved).kind, TrapKind::FuelExhausted);
 }

@@ -237,7 +237,9 @@ impl Matcher {
                 matches!(&b.kind, StmtKind::Attr { node: n, key: k, value: v, .. }
                     if key == k && self.attr(node, n) && self.attr(value, v))
             }
-            StmtKind::Assert { message: x, .. } => matches!(&b.kind, StmtKind::Assert { message: y, .. } if x == y),
+            StmtKind::Assert { message, is_assumed, .. } => {
+                matches!(&b.kind, StmtKind::Assert { message: m, is_assumed: a, .. } if message == m && is_assumed == a)
+            }
         };
         let (exprs, stmts) = ((a.exprs(), b.exprs()), (a.children(), b.children()));
         // The lengths are compared because `zip` ends with the shorter list.

@@ -57,6 +57,9 @@ pub struct Matching {
     pub pairs: Vec<TensorPair>,
     /// Whether reductions of floats may be taken in another order: a premise, which the user has to state.
     pub reassociate: bool,
+    /// Whether choices inside of the products of a sum are taken apart, so that a product of zeros is none of the summands: what a
+    /// padded operand holds.
+    pub opens_products: bool,
 }
 
 /// The claim that the elements of a tensor after are elements of a tensor before.

@@ -92,6 +92,9 @@ pub enum StmtKind {
         cond: Expr,
         /// The message of the trap.
         message: String,
+        /// Whether the caller guarantees it (`T.assume`), which makes it a premise of what is proved of the function. It is checked all
+        /// the same.
+        is_assumed: bool,
     },
 }
 

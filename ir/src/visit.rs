@@ -153,7 +153,9 @@ pub trait Rewrite {
                 value: self.attr_value(value)?,
                 body: Arc::new(self.stmt(body)?),
             },
-            StmtKind::Assert { cond, message } => StmtKind::Assert { cond: self.expr(cond)?, message: message.clone() },
+            StmtKind::Assert { cond, message, is_assumed } => {
+                StmtKind::Assert { cond: self.expr(cond)?, message: message.clone(), is_assumed: *is_assumed }
+            }
         };
         Ok(Stmt { kind, span: stmt.span })
     }

@@ -254,7 +254,10 @@ impl Generator {
                 let (node, value) = (self.attr(), self.attr());
                 self.scoped(depth, |_, body| StmtKind::Attr { node, key: "pragma".into(), value, body })
             }
-            6 => Stmt::new(StmtKind::Assert { cond: self.expr(DataType::BOOL, 3), message: "no \"way\"".into() }),
+            6 => {
+                let (cond, message) = (self.expr(DataType::BOOL, 3), "no \"way\"".into());
+                Stmt::new(StmtKind::Assert { cond, message, is_assumed: false })
+            }
             7 => Stmt::new(StmtKind::Evaluate(self.expr(DataType::INT32.with_lanes(2), 3))),
             _ => {
                 let stmts = (0..self.pick(4)).map(|_| self.stmt(depth - 1)).collect();

@@ -2,7 +2,7 @@
 
 use tilewright_ir::Diagnostic;
 use tilewright_ir::equal::modules_equal;
-use tilewright_script::{Dialect, print_module, print_module_in, read_module};
+use tilewright_script::{Dialect, print_func, print_module, print_module_in, read_module};
 
 /// Returns the function `f` with these parameters and this body.
 fn program(params: &str, body: &str) -> String {
@@ -202,13 +202,34 @@ fn properties_of_a_buffer_are_those_of_its_declaration() {
 }
 
 #[test]
-fn accesses_of_bare_memory_and_assumptions_are_one_error() {
+fn accesses_of_bare_memory_are_one_error() {
     let store = "    T.store(A.data, 0, T.load(\"float32\", B.data, 1), T.bool(True))";
     let error = only_error(&program(PARAMS, store), "unsupported", 3);
     assert!(error.help.is_some_and(|help| help.contains("T.Buffer(..., data=p)")));
     only_error(&program(PARAMS, "    x = T.load(\"float32\", B.data, 1)\n    B[0] = x + x"), "unsupported", 3);
-    only_error(&program(PARAMS, "    T.assume(A[0, 0] > T.float32(0))\n    B[0] = A[0, 0]"), "unsupported", 3);
-    only_error(&program(PARAMS, "    T.evaluate(T.assume(1 > 0))\n    B[0] = A[0, 0]"), "unsupported", 3);
+}
+
+#[test]
+fn assumptions_are_about_a_call_and_stand_first() {
+    let assumed = |text: &str| {
+        let read = read_module(&program(PARAMS, text));
+        let func = read.unwrap_or_else(|found| panic!("{text}: {found:?}")).funcs.remove(0);
+        let printed = print_func(&func);
+        let again = read_module(&printed).unwrap_or_else(|found| panic!("{printed}: {found:?}")).funcs.remove(0);
+        assert_eq!(print_func(&again), printed);
+        printed.lines().filter(|line| line.contains("T.assume(")).count()
+    };
+    assert_eq!(assumed("    T.assume(n % 4 == 0)\n    B[0] = A[0, 0]"), 1);
+    assert_eq!(assumed("    T.evaluate(T.assume(n > 2))\n    T.assume(n < 9)\n    B[0] = A[0, 0]"), 2);
+    for (text, line) in [
+        ("    T.assume(A[0, 0] > T.float32(0))\n    B[0] = A[0, 0]", 3),
+        ("    B[0] = A[0, 0]\n    T.assume(n > 0)", 4),
+        ("    for i in range(n):\n        T.assume(i < n)\n        B[i] = A[0, 0]", 4),
+        ("    if n > 1:\n        T.assume(n > 2)\n    B[0] = A[0, 0]", 4),
+        ("    B[0] = T.assume(n > 0)", 3),
+    ] {
+        only_error(&program(PARAMS, text), "assumption", line);
+    }
 }
 
 #[test]

@@ -220,6 +220,7 @@ pub(crate) fn describe(stmt: &Stmt) -> String {
         StmtKind::For(inner) => format!("for {} in {}", inner.var, inner.extent),
         StmtKind::If { cond, .. } => format!("if {cond}"),
         StmtKind::Let { var, value, .. } => format!("{var} = {value}"),
+        StmtKind::Assert { cond, is_assumed: true, .. } => format!("assume {cond}"),
         StmtKind::Assert { cond, .. } => format!("assert {cond}"),
         StmtKind::Evaluate(expr) => expr.to_string(),
         StmtKind::Barrier => "barrier".to_owned(),

@@ -60,6 +60,17 @@ impl Premise {
         Self::of_names(extents, sizes)
     }
 
+    /// What the function assumes of a call (`T.assume`).
+    pub fn of_assumptions(func: &PrimFunc) -> Vec<Self> {
+        let mut found = Vec::new();
+        func.body.walk(&mut |stmt| {
+            if let StmtKind::Assert { cond, is_assumed: true, .. } = &stmt.kind {
+                found.push(Self::Assumed(cond.to_string()));
+            }
+        });
+        found
+    }
+
     /// The premise about loops over threads that stand beside other statements of their launch, or in a loop of it: they are
     /// taken for loops that wait for each other.
     pub fn of_launches(func: &PrimFunc) -> Option<Self> {

@@ -140,7 +140,7 @@ fn emptied(map: &IndexMap, axis: usize) -> Option<IndexMap> {
 /// The program after an assertion that never holds.
 fn impossible(func: &PrimFunc) -> PrimFunc {
     let cond = Expr::int(1).lt(Expr::int(0));
-    let assert = Stmt::new(StmtKind::Assert { cond, message: "never".into() });
+    let assert = Stmt::new(StmtKind::Assert { cond, message: "never".into(), is_assumed: false });
     PrimFunc { body: Stmt::seq(vec![assert, func.body.clone()]), ..func.clone() }
 }
 

@@ -151,7 +151,7 @@ impl BlockSchedule {
 
 /// Checks that the loops of a block contain only the block, that its axes are these loops, and that it has no predicate. Returns the
 /// outermost loop.
-fn check_plain(found: &Found<'_>) -> Result<Var, Diagnostic> {
+pub(super) fn check_plain(found: &Found<'_>) -> Result<Var, Diagnostic> {
     let name = &found.block.name;
     let help = "transform the block before its loops are split, fused or shared with others";
     let wrong = |why: &str| fault(format!("the axes of block `{name}` cannot be changed: {why}"), help);

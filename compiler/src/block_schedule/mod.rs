@@ -44,16 +44,22 @@
 //! | `layout` | `transform_layout`, `set_axis_separator`, `set_scope` |
 //! | `domain` | `transform_block_layout`, `reindex` |
 //! | `reduction` | `decompose_reduction` |
+//! | `rfactor` | `rfactor` |
+//! | `pad` | `pad_einsum` |
+//! | `combiner` | what a block of a reduction combines |
 //! | `tree`, `regions` | finds blocks and loops and replaces them; what a block reads and writes |
 
 mod cache;
+mod combiner;
 mod compute;
 mod domain;
 mod inline;
 mod layout;
 mod loops;
+mod pad;
 mod reduction;
 mod regions;
+mod rfactor;
 mod tree;
 
 pub use layout::BufferOf;
@@ -63,6 +69,33 @@ use tilewright_ir::{Block, Diagnostic, Evidence, PrimFunc, Span, Stmt, StmtKind,
 use crate::passes::schedule::claims::Claim;
 use crate::passes::schedule::same_iterations;
 use tree::{Found, block_named};
+
+/// The primitives that change a program, each as a [`Step`] of that name.
+pub const PRIMITIVES: [&str; 23] = [
+    "split",
+    "fuse",
+    "reorder",
+    "bind",
+    "parallel",
+    "vectorize",
+    "unroll",
+    "annotate",
+    "unannotate",
+    "cache_read",
+    "cache_write",
+    "compute_at",
+    "reverse_compute_at",
+    "compute_inline",
+    "reverse_compute_inline",
+    "transform_layout",
+    "transform_block_layout",
+    "reindex",
+    "set_axis_separator",
+    "set_scope",
+    "decompose_reduction",
+    "rfactor",
+    "pad_einsum",
+];
 
 /// A block of a schedule. It stays the same block whatever name and place a step gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

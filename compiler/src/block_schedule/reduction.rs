@@ -60,7 +60,7 @@ impl BlockSchedule {
 }
 
 /// The initialisation of a block, and all that it does besides.
-fn parts(found: &Found<'_>) -> Result<(Stmt, Stmt), Diagnostic> {
+pub(super) fn parts(found: &Found<'_>) -> Result<(Stmt, Stmt), Diagnostic> {
     let no_init = || {
         let help = "it has `with T.init():` at the start of its statements";
         fault(format!("block `{}` has no initialisation", found.block.name), help)

@@ -130,7 +130,7 @@ impl<'a> SourceBuilder<'a> {
                 self.root(body);
                 self.lets.pop();
             }
-            StmtKind::Assert { cond, message } => self.root_assert(cond, message),
+            StmtKind::Assert { cond, message, .. } => self.root_assert(cond, message),
             StmtKind::Evaluate(_) | StmtKind::Barrier => {}
             StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } => {
                 // Collected, not returned: the caller reports the errors of all nests at once.

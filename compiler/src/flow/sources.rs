@@ -6,13 +6,17 @@
 
 use tilewright_algebra::{Ranges, linear_in, simplify};
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Expr, Instance, Sources, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Bindings, Expr, Instance, Sources, UnaryOp, Var};
 use tilewright_verify::flow::Observed;
 use tilewright_verify::path::Step;
 use tilewright_verify::reorder::{Statement, domain};
 
 use super::origins::named;
+use super::samples::samples;
 use crate::reorder::solve::{Loop, System, loops, ranges};
+
+/// Cases of a value among which nobody looks for those that never come.
+const FEW: usize = 2;
 
 /// The sources of everything that the stores of a program read.
 pub(crate) fn of(observed: &Observed) -> Vec<Sources> {
@@ -68,16 +72,43 @@ impl Reader<'_> {
                 let is_last = when.is_none();
                 found.push(Instance { when, store: Some(one.event.writer), at: one.at.clone() });
                 if is_last {
-                    return found;
+                    return self.used(found);
                 }
             }
         }
+        found = self.used(found);
+        // A program that reads memory that was never written is wrong; so one of the others is the last. In a reduction that starts in
+        // its own first iteration, the first iteration and those behind it are all that there are.
+        let is_known = !self.observed.params.contains(buffer) || self.covers_all(&found);
         match found.last_mut() {
-            // A program that reads memory that was never written is wrong; so one of the others is the last.
-            Some(last) if !self.observed.params.contains(buffer) => last.when = None,
+            Some(last) if is_known => last.when = None,
             _ => found.push(Instance { when: None, store: None, at: Vec::new() }),
         }
         found
+    }
+
+    /// Whether one of the cases holds at each instance of the reader that is tried.
+    fn covers_all(&self, cases: &[Instance]) -> bool {
+        let tried = samples(&self.reader.path);
+        !tried.is_empty() && tried.iter().all(|at| cases.iter().any(|case| holds(case, at) == Some(true)))
+    }
+
+    /// A long list of cases without those that no instance that is tried comes to: the judge looks at each combination of cases.
+    fn used(&self, mut cases: Vec<Instance>) -> Vec<Instance> {
+        let tried = if cases.len() > FEW { samples(&self.reader.path) } else { Vec::new() };
+        // What cannot be evaluated may hold.
+        let comes_to = |place: usize, at: &Bindings| {
+            holds(&cases[place], at) != Some(false) && !cases[..place].iter().any(|case| holds(case, at) == Some(true))
+        };
+        let is_used = |place: usize| tried.is_empty() || tried.iter().any(|at| comes_to(place, at));
+        let used: Vec<bool> = (0..cases.len()).map(is_used).collect();
+        let has_rest = cases.last().is_some_and(|last| last.when.is_none());
+        let mut used = used.into_iter();
+        cases.retain(|_| used.next().unwrap_or(true));
+        if let Some(last) = cases.last_mut().filter(|_| has_rest) {
+            last.when = None;
+        }
+        cases
     }
 
     /// The condition that an instance runs after another one that may have written the same element, if there is that one. None if
@@ -169,6 +200,11 @@ impl Reader<'_> {
         }
         left(self.reader, &conditions).map(|conditions| (conditions, at))
     }
+}
+
+/// Whether the condition of a case holds; `None` if it has no value.
+fn holds(case: &Instance, at: &Bindings) -> Option<bool> {
+    case.when.as_ref().map_or(Some(true), |when| when.eval_index(at).ok().map(|value| value != 0))
 }
 
 /// Gives the loops that nothing determines the last values that a condition of the store allows.

@@ -9,8 +9,8 @@
 //! with one of the same operator whose accesses determine which element it is. The summands are paired like the stores of two programs.
 
 use tilewright_ir::{
-    BinaryOp, Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody, TensorPair,
-    UnaryOp, Var,
+    BinaryOp, Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody, StoreOrigin,
+    TensorPair, UnaryOp, Var,
 };
 use tilewright_verify::definitions::{Elements, Stuck, Summands, path, statement};
 use tilewright_verify::path::{Path, Step};
@@ -31,8 +31,20 @@ pub fn find(
     evidence: &Evidence,
     outputs: &[(Buffer, Buffer)],
 ) -> Result<Matching, String> {
+    let found = find_with(func, definitions, evidence, outputs, false);
+    found.or_else(|why| find_with(func, definitions, evidence, outputs, true).map_err(|_| why))
+}
+
+/// [`find`] with or without choices inside of products taken apart.
+fn find_with(
+    func: &PrimFunc,
+    definitions: [&Definition; 2],
+    evidence: &Evidence,
+    outputs: &[(Buffer, Buffer)],
+    opens_products: bool,
+) -> Result<Matching, String> {
     let path = path(func, definitions)?;
-    let mut search = Search { path, definitions, evidence, known: Vec::new() };
+    let mut search = Search { path, definitions, evidence, opens_products, known: Vec::new() };
     for (old, new) in outputs {
         let index = axes(old);
         let op = operator(definitions[0], old).or_else(|| operator(definitions[1], new));
@@ -40,7 +52,7 @@ pub fn find(
         let loops = [Vec::new(), Vec::new()];
         search.add(TensorPair { before, after, index, element, op, loops, summands: Reordering::default() }, DEPTH)?;
     }
-    Ok(Matching { pairs: search.known, reassociate: false })
+    Ok(Matching { pairs: search.known, reassociate: false, opens_products })
 }
 
 /// New variables for the axes of a tensor.
@@ -73,12 +85,14 @@ struct Search<'a> {
     path: Path,
     definitions: [&'a Definition; 2],
     evidence: &'a Evidence,
+    opens_products: bool,
     known: Vec<TensorPair>,
 }
 
 impl Search<'_> {
     fn elements(&self) -> Elements<'_> {
-        Elements { definitions: self.definitions, evidence: self.evidence, known: &self.known }
+        let (definitions, evidence, opens_products) = (self.definitions, self.evidence, self.opens_products);
+        Elements { definitions, evidence, known: &self.known, opens_products }
     }
 
     /// Adds a pair of tensors with its summands, behind those that are compared by themselves for it.
@@ -86,10 +100,26 @@ impl Search<'_> {
         let sides = self.resolved(depth, |search| search.elements().summands(&pair))?;
         pair.loops = [0, 1].map(|side| sides[side].list.iter().map(|one| loops(&one.steps)).collect());
         let [old, new] = self.elements().programs(&self.path, &pair, &sides)?;
-        let found = self::pair(&old.statements, &new.statements, self.evidence);
+        let found = self.paired(&old.statements, &new.statements);
         pair.summands = found.ok_or_else(|| format!("the summands of `{}` have no counterpart", pair.after))?;
         self.known.push(pair);
         Ok(())
+    }
+
+    /// Pairs summands. One that no instance comes to, as far as that is seen, may be any other.
+    fn paired(&self, old: &[Statement], new: &[Statement]) -> Option<Reordering> {
+        if !self.opens_products || old.is_empty() {
+            return pair(old, new, self.evidence);
+        }
+        let is_reached: Vec<bool> = new.iter().map(|one| one.path.is_reached()).collect();
+        let kept: Vec<Statement> =
+            new.iter().zip(&is_reached).filter(|(_, is_reached)| **is_reached).map(|(one, _)| one.clone()).collect();
+        let mut found = pair(old, &kept, self.evidence)?.stores.into_iter();
+        let stores = new
+            .iter()
+            .zip(is_reached)
+            .map(|(one, is_reached)| if is_reached { found.next() } else { Some(vec![first_of(&old[0], one)]) });
+        Some(Reordering { stores: stores.collect::<Option<_>>()? })
     }
 
     /// What is asked for, once the reductions in the way of it are compared by themselves.
@@ -161,6 +191,18 @@ impl Search<'_> {
         let stores = summands.list.iter().enumerate();
         stores.map(|(place, one)| statement(one.clone(), place, &path, (to, &[]), String::new())).collect()
     }
+}
+
+/// The claim that every instance of a summand after is one of a summand before: the loops that both have are the same, and the others
+/// at 0.
+fn first_of(before: &Statement, after: &Statement) -> StoreOrigin {
+    let (old, new) = (before.loops(), after.loops());
+    let value = |var: &Var, known: &[Var]| {
+        if known.contains(var) { Expr::from(var) } else { Expr::Int { value: 0, ty: var.dtype().scalar } }
+    };
+    let forward = old.iter().map(|var| value(var, &new)).collect();
+    let back = new.iter().map(|var| value(var, &old)).collect();
+    StoreOrigin { when: None, before: 0, forward, back }
 }
 
 /// The loops among steps.

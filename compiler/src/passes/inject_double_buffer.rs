@@ -19,6 +19,7 @@
 
 use std::convert::Infallible;
 
+use tilewright_ir::phases::has_groups;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{AttrValue, Buffer, Diagnostic, Evidence, Expr, Label, PrimFunc, Span, Stmt, StmtKind, Var};
 
@@ -87,8 +88,8 @@ pub fn inject_double_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic
     }
     match claims.as_slice() {
         [] => {}
-        [claim] => evidence.comparison = claim.comparison(func, &after, &evidence),
-        // Each claim is about its own step, so the claim about all of them is searched for.
+        [claim] if !has_groups(&func.body) => evidence.comparison = claim.comparison(func, &after, &evidence),
+        // Each claim is about its own step and about statements without barriers; the claim about others is searched for.
         _ => evidence = values(func, &after, NAME, &|_, _| None),
     }
     Ok(Rewritten { func: after, evidence, notes: Vec::new() })

@@ -99,11 +99,23 @@ fn unknown_name(text: &str, name: &str, func: &PrimFunc, known: &[Var]) -> Diagn
     Diagnostic::error("unknown-name", Some(span_of_name(name, text)), message).with_help(help)
 }
 
+/// Returns what a function assumes of a call (`T.assume`).
+pub fn of_function(func: &PrimFunc) -> Vec<Assumption> {
+    let mut found = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if let StmtKind::Assert { cond, is_assumed: true, .. } = &stmt.kind {
+            found.push(Assumption { text: cond.to_string(), condition: cond.clone() });
+        }
+    });
+    found
+}
+
 /// Returns the function with assertions at its start.
 #[must_use]
 pub fn asserted(func: &PrimFunc, assumed: &[Assumption]) -> PrimFunc {
     let assert = |Assumption { condition, .. }: &Assumption| {
-        Stmt::new(StmtKind::Assert { cond: condition.clone(), message: format!("assumed: {condition}") })
+        let message = format!("assumed: {condition}");
+        Stmt::new(StmtKind::Assert { cond: condition.clone(), message, is_assumed: false })
     };
     if assumed.is_empty() {
         return func.clone();

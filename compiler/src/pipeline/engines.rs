@@ -3,7 +3,8 @@
 
 use tilewright_device::DeviceHost;
 use tilewright_interp::{Arguments, Config};
-use tilewright_ir::Bindings;
+use tilewright_ir::{Bindings, Evidence};
+use tilewright_verify::Premise;
 
 use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
 use crate::codegen::OPENCL;
@@ -90,12 +91,15 @@ fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>>
         }
         _ => false,
     };
+    let takes_any_order = |evidence: &Evidence| {
+        Premise::of_pass(evidence).iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)))
+    };
     for (position, stage) in lowering.stages.iter().enumerate() {
         stages.push(Stage {
             name: &stage.name,
             program: StageProgram::Func(&stage.func),
             evidence: stage.evidence.as_ref(),
-            reassociates: reassociates(position == 0),
+            reassociates: reassociates(position == 0) || stage.evidence.as_ref().is_some_and(takes_any_order),
         });
     }
     stages

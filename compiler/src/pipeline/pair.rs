@@ -129,6 +129,10 @@ pub fn validate_given(
 ) -> Result<Judged, Vec<PairFault>> {
     let (before, after, maps) = vectors::as_elements(before, after, maps);
     let (before, after, maps) = (&before, &after, maps.as_slice());
+    // What the function before assumes, the caller of both guarantees. What only the function after assumes has to follow from it.
+    let own = assume::of_function(before);
+    let has_values = own.is_empty() || assume::have_values(judge, before, &own).is_ok();
+    let assumed: &[Assumption] = &if has_values { [assumed, &own].concat() } else { assumed.to_vec() };
     let Related { after, evidence, unpaired, is_whole } = relate(before, after, maps)?;
     assume::have_values(judge, before, assumed).map_err(PairFault::of_assumption)?;
     let (before, after) = (&assume::asserted(before, assumed), assume::asserted(&after, assumed));

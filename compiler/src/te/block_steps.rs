@@ -10,7 +10,7 @@ use super::value::{Eval, Placed, Value, to_index, to_int, to_items, wrong_kind};
 use crate::block_schedule::{BlockRef, BufferOf};
 
 /// The methods that are read here.
-pub(super) const STEPS: [&str; 12] = [
+pub(super) const STEPS: [&str; 14] = [
     "cache_read",
     "cache_write",
     "compute_at",
@@ -23,6 +23,8 @@ pub(super) const STEPS: [&str; 12] = [
     "set_axis_separator",
     "set_scope",
     "decompose_reduction",
+    "rfactor",
+    "pad_einsum",
 ];
 
 impl<'a> Interp<'a> {
@@ -76,6 +78,20 @@ impl<'a> Interp<'a> {
                 let (block, run) = (self.block_of(schedule, &block)?, self.block_loop_of(schedule, &run)?);
                 let init = self.working_on(schedule, span).decompose_reduction(block, &run).at(span)?;
                 Ok(self.block_value(schedule, init))
+            }),
+            "rfactor" => args.need("loop").and_then(|run| {
+                let (axis, place) = args.need("factor_axis")?;
+                args.finish()?;
+                let run = self.block_loop_of(schedule, &run)?;
+                let parts = self.working_on(schedule, span).rfactor(&run, to_int(&axis, place)?).at(span)?;
+                Ok(self.block_value(schedule, parts))
+            }),
+            "pad_einsum" => args.need("block").and_then(|block| {
+                let (padding, place) = args.need("padding")?;
+                args.finish()?;
+                let block = self.block_of(schedule, &block)?;
+                let padding = to_items(&padding).iter().map(|item| to_int(item, place)).collect::<Eval<Vec<_>>>()?;
+                self.working_on(schedule, span).pad_einsum(block, &padding).at(span).map(|()| Value::None)
             }),
             _ => self.block_buffer(schedule, name, args),
         })

@@ -13,17 +13,13 @@ use tilewright_ir::{self as ir, AttrValue, Diagnostic, Span};
 use tilewright_script::Scripted;
 
 use super::args::{Arg, Args};
-use super::block_steps::STEPS;
 use super::eval::Interp;
 use super::value::{Eval, Placed, Value, to_int, to_items, to_str, wrong_kind};
-use crate::block_schedule::{BlockRef, BlockSchedule, LoopRef};
+use crate::block_schedule::{BlockRef, BlockSchedule, LoopRef, PRIMITIVES};
 
-/// The methods of a schedule that make a step.
-const PRIMITIVES: [&str; 10] =
-    ["split", "fuse", "reorder", "bind", "parallel", "vectorize", "unroll", "annotate", "unannotate", "work_on"];
 /// The methods of a schedule that say something about it.
-const QUERIES: [&str; 8] =
-    ["get_block", "get_sblock", "get_loops", "get_child_blocks", "show", "mod", "trace", "enter_postproc"];
+const QUERIES: [&str; 9] =
+    ["work_on", "get_block", "get_sblock", "get_loops", "get_child_blocks", "show", "mod", "trace", "enter_postproc"];
 
 /// A schedule that the program made: one for each function of its module.
 pub(super) struct BlockRecord {
@@ -207,7 +203,7 @@ impl<'a> Interp<'a> {
             }
             _ => {
                 let message = format!("`{name}` is no method of a schedule on blocks that is supported");
-                let all = || PRIMITIVES.into_iter().chain(STEPS).chain(QUERIES);
+                let all = || PRIMITIVES.into_iter().chain(QUERIES);
                 let help = match tilewright_script::nearest(name, all()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the methods are {}", all().collect::<Vec<_>>().join(", ")),

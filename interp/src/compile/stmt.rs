@@ -8,6 +8,7 @@ use tilewright_ir::{Buffer, Diagnostic, Expr, For, ScalarType, Stmt, StmtKind, V
 use super::{Compiler, Level};
 use crate::code::{Code, DynamicShape, Instr, Loop, Node, Op};
 use crate::independence::is_independent;
+use crate::statement_head::failed_assertion;
 
 /// The extent assumed for a loop of unknown extent when the cost of its body is estimated.
 const ASSUMED_EXTENT: u64 = 16;
@@ -52,10 +53,10 @@ impl<'a> Compiler<'_, 'a> {
                 Ok(())
             }
             StmtKind::Attr { body, .. } => self.stmt(body),
-            StmtKind::Assert { cond, message } => {
+            StmtKind::Assert { cond, message, is_assumed } => {
                 let cond = self.expr(cond)?[0];
                 let number = u32::try_from(self.program.messages.len()).map_err(|_| super::too_large())?;
-                self.program.messages.push(message);
+                self.program.messages.push(failed_assertion(message, *is_assumed));
                 self.emit(Instr::new(Op::Assert, ScalarType::Bool, [cond, number, 0]))
             }
         }

@@ -7,6 +7,7 @@ use super::Interpreter;
 use super::expr::is_true;
 use super::memory::encode;
 use crate::config::{RunError as Stop, TrapKind};
+use crate::statement_head::failed_assertion;
 
 impl<'a> Interpreter<'a> {
     /// Executes a statement. Traps in its own expressions, all of which are evaluated before its body, belong to it.
@@ -56,8 +57,8 @@ impl<'a> Interpreter<'a> {
             // The only thread of a loop that is no group's has nobody to wait for.
             StmtKind::Barrier => Ok(()),
             StmtKind::Attr { body, .. } => self.execute(body),
-            StmtKind::Assert { cond, message } => {
-                let failed = || format!("assertion failed: {message}");
+            StmtKind::Assert { cond, message, is_assumed } => {
+                let failed = || failed_assertion(message, *is_assumed);
                 if is_true(self.scalar(cond)?) { Ok(()) } else { Err(self.trap(TrapKind::Assertion, failed())) }
             }
         }

@@ -273,7 +273,7 @@ fn statements() -> Vec<Case> {
         value: load(&out, 1),
         body: Arc::new(Stmt::seq(vec![set(Expr::int(1), Expr::int(9)), set(Expr::int(2), v(&j))])),
     };
-    let assert = |cond| Stmt::new(StmtKind::Assert { cond, message: "no".into() });
+    let assert = |cond| Stmt::new(StmtKind::Assert { cond, message: "no".into(), is_assumed: false });
     let tiny = Var::new("t", S::Int8);
     let wide = StmtKind::For(Arc::new(For {
         var: tiny,

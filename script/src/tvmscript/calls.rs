@@ -62,6 +62,7 @@ pub(super) const KNOWN: &[&str] = &[
     "texture2d_load",
     "texture2d_store",
     "Assert",
+    "assume",
     "LetStmt",
     "launch_thread",
     "env_thread",
@@ -165,8 +166,8 @@ impl<'a> Reader<'a> {
                 return self.error("unsupported", range, message, help);
             }
             "assume" => {
-                let help = "what has to hold of a call is `assert condition, \"...\"`, which the program checks";
-                return self.error("unsupported", range, "assumptions are not read", help);
+                let help = "write it as a statement at the start of the function";
+                return self.error("assumption", range, "`T.assume` is a statement, not a value", help);
             }
             "Shuffle" | "vectorlow" | "vectorhigh" | "vectorcombine" => {
                 let help = "choose lanes by their indices: `A[i * 4 + 2]`, or `A[T.Ramp(i * 8, 2, 4)]`";

@@ -152,7 +152,12 @@ impl<'a> Reader<'a> {
         attrs.layout_spans = maps.chain(tiles).map(|(data, range)| (data.clone(), span(range))).collect();
         attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.resolved).collect();
         attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.resolved).collect();
-        (self.errors.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
+        if self.errors.len() != before {
+            return None;
+        }
+        let func = PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body };
+        self.errors.extend(super::assumptions::misplaced(&func));
+        (self.errors.len() == before).then_some(func)
     }
 
     /// Binds a parameter whose annotation is an element type, such as `n: T.int32` or `a: T.handle`.

@@ -26,7 +26,7 @@
 //!              | 'if' condition ':' block ['elif' condition ':' block]* ['else:' block]
 //!              | 'with' scope ['as' name] ':' block | name '=' scope    see `scopes`
 //!              | name '=' value | name ':' 'T.' type '=' value          a binding for the rest of the block
-//!              | 'assert' condition [',' text] | 'T.evaluate(' value ')' | 'pass'
+//!              | 'assert' condition [',' text] | 'T.assume(' condition ')' | 'T.evaluate(' value ')' | 'pass'
 //!              | 'T.tvm_storage_sync("shared")'                        a barrier, see `barriers`
 //!
 //! value      ::= constant | name | name '[' indices ']' | operator applied to values | call    see `expr` and `calls`
@@ -39,6 +39,7 @@
 //! expressions, calls, buffers and attributes.
 
 mod args;
+mod assumptions;
 mod attrs;
 mod barriers;
 mod blocks;

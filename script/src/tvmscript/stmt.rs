@@ -416,7 +416,7 @@ impl<'a> Reader<'a> {
                 None => return self.error("assert", message.range(), "the message is a string", "write it in quotes"),
             },
         };
-        Some(BlockItem::Stmt(Stmt::new(StmtKind::Assert { cond: cond?, message })))
+        Some(BlockItem::Stmt(Stmt::new(StmtKind::Assert { cond: cond?, message, is_assumed: false })))
     }
 
     /// Checks `assert A[0].dtype == "float32x4"`.
@@ -467,8 +467,14 @@ impl<'a> Reader<'a> {
                 {
                     return self.texture_store_at(found).map(BlockItem::Stmt);
                 }
+                if let ast::Expr::Call(inner) = args.get(0)?
+                    && self.callee(&inner.func) == Some("assume")
+                {
+                    return self.assumption(inner).map(BlockItem::Stmt);
+                }
                 self.expr(args.get(0)?).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value))))
             }
+            Some("assume") => self.assumption(call).map(BlockItem::Stmt),
             Some("Assert") => {
                 let args = self.bind_args(call, "Assert", &["condition", "message"], 2)?;
                 self.assert(args.get(0)?, args.get(1))

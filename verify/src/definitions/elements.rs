@@ -24,6 +24,8 @@ pub struct Elements<'a> {
     pub evidence: &'a Evidence,
     /// The pairs.
     pub known: &'a [TensorPair],
+    /// Whether choices inside of the products of a sum are taken apart.
+    pub opens_products: bool,
 }
 
 /// The way to the elements: the parameters of the function, what it asserts, and all tensors that never change.
@@ -43,7 +45,11 @@ pub fn path(func: &PrimFunc, definitions: [&Definition; 2]) -> Result<Path, Stri
 impl<'a> Elements<'a> {
     /// The definitions, with the names of the tensors that are known to be equal.
     pub fn views(&self) -> [View<'a>; 2] {
-        let [mut old, mut new] = self.definitions.map(|definition| View { definition, named: Vec::new() });
+        let [mut old, mut new] = self.definitions.map(|definition| View {
+            definition,
+            named: Vec::new(),
+            opens_products: self.opens_products,
+        });
         let relation = Relation::new(self.evidence);
         for pair in self.known {
             let index: Vec<Expr> = pair.index.iter().map(Expr::from).collect();

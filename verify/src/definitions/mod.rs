@@ -133,7 +133,8 @@ impl Judge {
         };
         for place in 0..matching.pairs.len() {
             let pair = &matching.pairs[place];
-            let elements = Elements { definitions, evidence, known: &matching.pairs[..place] };
+            let known = &matching.pairs[..place];
+            let elements = Elements { definitions, evidence, known, opens_products: matching.opens_products };
             let found = elements.summands(pair).map_err(String::from).and_then(|sides| {
                 if !matching.reassociate && is_reassociated(pair, &sides) {
                     return Err(format!("the floats of `{}` are combined in another order", pair.after));
@@ -204,8 +205,8 @@ pub(crate) fn reassociated(evidence: &Evidence, claim: &Lifting) -> Vec<String> 
 pub fn reassociated_in(definitions: [&Definition; 2], evidence: &Evidence, matching: &Matching) -> Vec<String> {
     let is_well_formed = definitions.iter().all(|definition| not_well_formed(definition).is_none());
     let in_doubt = |place: usize| {
-        let (elements, pair) =
-            (Elements { definitions, evidence, known: &matching.pairs[..place] }, &matching.pairs[place]);
+        let (known, pair) = (&matching.pairs[..place], &matching.pairs[place]);
+        let elements = Elements { definitions, evidence, known, opens_products: matching.opens_products };
         !is_well_formed || elements.summands(pair).map_or(true, |sides| is_reassociated(pair, &sides))
     };
     let places = (0..matching.pairs.len()).filter(|place| in_doubt(*place));

@@ -54,7 +54,8 @@ pub fn program_of(
             return Err(format!("`{tensor}` shares its memory with another tensor"));
         }
     }
-    let assert = |cond: &Expr| Stmt::new(StmtKind::Assert { cond: cond.clone(), message: String::new() });
+    let assert =
+        |cond: &Expr| Stmt::new(StmtKind::Assert { cond: cond.clone(), message: String::new(), is_assumed: false });
     let nest = |stage: &Stage| keeping(stage, kept).unwrap_or_else(|| stage.nest(ForKind::Serial));
     let nests = copies.iter().chain(&definition.stages).map(nest);
     let mut body = Stmt::seq(nests.collect());

@@ -44,6 +44,8 @@ pub struct View<'a> {
     pub definition: &'a Definition,
     /// The tensors that stand under names.
     pub named: Vec<Named>,
+    /// Whether choices inside of the products of a sum are taken apart.
+    pub opens_products: bool,
 }
 
 /// One summand: the loops over the reduced axes and the conditions under which it takes part, and its value.
@@ -224,6 +226,10 @@ impl Open<'_> {
                 }
                 Ok(())
             }
+            Expr::Binary(BinaryOp::Mul, ..) if op == ReduceOp::Sum && self.view.opens_products => {
+                let product = self.expr(value)?;
+                self.product(&product)
+            }
             Expr::Load { buffer, indices } if self.named(buffer).is_none() => {
                 let Some(stage) = self.view.definition.stage_of(buffer) else { return self.add(value) };
                 let indices = self.exprs(indices)?;
@@ -237,6 +243,40 @@ impl Open<'_> {
     fn is_condition(&self, cond: &Expr) -> bool {
         let inputs: Vec<Buffer> = self.view.definition.inputs().into_iter().cloned().collect();
         is_known(cond, &inputs)
+    }
+
+    /// The summands of a product: one for each way in which the choices among its factors end. A product of zeros is none, and of
+    /// integers a product with a zero.
+    fn product(&mut self, product: &Expr) -> Result<(), Stuck> {
+        let factors = factors(product);
+        let open = factors.iter().enumerate().find_map(|(place, factor)| Some((place, choice(factor)?)));
+        let Some((place, [cond, a, b])) = open.filter(|(place, [cond, ..])| {
+            !cond.reads_memory() && !is_partial(cond) && !may_trap_unchosen(factors[*place])
+        }) else {
+            let zero = ReduceOp::Sum.identity_expr(product.dtype().scalar);
+            let mut zeros = factors.iter().filter(|factor| ***factor == zero);
+            // 0 times infinity is no 0.
+            let is_zero = if product.dtype().scalar.is_integer() {
+                zeros.next().is_some()
+            } else {
+                zeros.count() == factors.len()
+            };
+            if is_zero && !is_partial(product) {
+                self.found.n_others += 1;
+                return Ok(());
+            }
+            return self.add(product);
+        };
+        self.found.n_others += 1;
+        for (side, holds) in [(a, true), (b, false)] {
+            let chosen = factors.iter().enumerate().map(|(at, factor)| if at == place { side } else { *factor });
+            let chosen = chosen.cloned().reduce(|a, b| Expr::binary(BinaryOp::Mul, a, b));
+            let chosen = chosen.ok_or("a product has no factors")?;
+            self.steps.push(Step::Guard(cond.clone(), holds));
+            self.product(&chosen)?;
+            self.steps.pop();
+        }
+        Ok(())
     }
 
     /// The summands of a value, with the other sign.
@@ -263,6 +303,18 @@ impl Open<'_> {
 
     fn named(&self, tensor: &Buffer) -> Option<&Named> {
         self.view.named.iter().find(|named| named.tensor == *tensor)
+    }
+}
+
+/// The factors of a product, each of which is no product whose order is clear: `a * b * c` is `(a * b) * c`.
+fn factors(product: &Expr) -> Vec<&Expr> {
+    match product {
+        Expr::Binary(BinaryOp::Mul, a, b) => {
+            let mut found = factors(a);
+            found.push(b);
+            found
+        }
+        _ => vec![product],
     }
 }
 

@@ -42,7 +42,10 @@ fn asserted(var: &Var, value: i128, premise: Premise) -> Vec<Stmt> {
         Premise::AtLeast => vec![least],
         Premise::Exactly => vec![least, most],
     };
-    let assert = |cond: Expr| Stmt::new(StmtKind::Assert { message: "an extent that is not meant".into(), cond });
+    let assert = |cond: Expr| {
+        let message = "an extent that is not meant".into();
+        Stmt::new(StmtKind::Assert { message, cond, is_assumed: false })
+    };
     conds.into_iter().map(assert).collect()
 }
 

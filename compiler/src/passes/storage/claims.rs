@@ -1,13 +1,15 @@
 //! The claim that each store after is a store before with the same value, kept in other memory.
 //!
 //! Where a program has vectors, or sees memory through views, the claim is about the programs with elements in their place: each store
-//! of a vector is a loop over its lanes, and a view the buffer whose memory it shows. The judge makes these programs by itself.
+//! of a vector is a loop over its lanes, and a view the buffer whose memory it shows. Where threads wait for each other, it is about the
+//! programs phase by phase. The judge makes these programs by itself.
 
 use std::collections::HashSet;
 
+use tilewright_ir::phases::{Barriers, has_groups, without_barriers};
 use tilewright_ir::{
-    Buffer, BufferChange, BufferClaim, Comparison, Evidence, Expr, IndexMap, Origin, PrimFunc, Scalarization, Stmt,
-    StmtKind, Var,
+    Buffer, BufferChange, BufferClaim, Comparison, Evidence, Expr, IndexMap, Origin, Phased, PrimFunc, Scalarization,
+    Stmt, StmtKind, Var,
 };
 use tilewright_verify::reorder::Statement;
 use tilewright_verify::scalarize::{has_other_form, scalarize};
@@ -19,12 +21,32 @@ use crate::flow::{self, Origins};
 /// nothing is found, the judge will find that the programs differ in structure.
 pub(in crate::passes) fn values(before: &PrimFunc, after: &PrimFunc, pass: &str, origins: &Origins<'_>) -> Evidence {
     let evidence = Evidence { pass: pass.to_owned(), ..Evidence::default() };
-    let comparison = if is_plain(before) && is_plain(after) {
-        of_elements(before, after, &evidence, origins)
-    } else {
-        of_vectors(before, after, &evidence, origins)
-    };
+    let has_phases = has_groups(&before.body) || has_groups(&after.body);
+    let of_phases = || of_phases(before, after, &evidence, origins);
+    let comparison = has_phases.then(of_phases).flatten();
+    let comparison = comparison.or_else(|| without_groups(before, after, &evidence, origins));
     Evidence { comparison: comparison.unwrap_or_default(), ..evidence }
+}
+
+/// The claim about programs without barriers.
+fn without_groups(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    evidence: &Evidence,
+    origins: &Origins<'_>,
+) -> Option<Comparison> {
+    let is_about_elements = is_plain(before) && is_plain(after);
+    let claim = if is_about_elements { of_elements } else { of_vectors };
+    claim(before, after, evidence, origins)
+}
+
+/// The claim about the programs phase by phase.
+fn of_phases(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: &Origins<'_>) -> Option<Comparison> {
+    let phases = |func: &PrimFunc| without_barriers(func, Barriers::Dropped).ok();
+    let (before, after) = (phases(before)?, phases(after)?);
+    let comparison = without_groups(&before, &after, evidence, origins)?;
+    let evidence = Evidence { comparison, ..evidence.clone() };
+    Some(Comparison::Phases(Box::new(Phased { before, after, evidence })))
 }
 
 /// The origins of stores that are the stores before, in their order and in the same loops; these may have other variables.

@@ -101,7 +101,11 @@ impl Printer {
                 let call = format!("T.attr({}, {}, {})", self.attr(node), quote(key), self.attr(value));
                 self.inside(|printer| printer.scope(&call, None, body, last));
             }
-            StmtKind::Assert { cond, message } => {
+            StmtKind::Assert { cond, is_assumed: true, .. } => {
+                let line = format!("T.assume({})", self.expr(cond));
+                self.line(&line);
+            }
+            StmtKind::Assert { cond, message, .. } => {
                 let line = format!("assert {}, {}", self.expr(cond), quote(message));
                 self.line(&line);
             }
