@@ -233,6 +233,29 @@ pub fn satisfy_with_scalars(bindings: &mut Bindings, scalars: &[Var], premises: 
     Some(first)
 }
 
+/// Binds variables without a value to the values that equations among the premises give them, in their order: `x == 2 * n` where `n` has a
+/// value. Returns those that are bound.
+pub fn bind_by_equations(bindings: &mut Bindings, vars: &[Var], premises: &[Expr]) -> Vec<Var> {
+    let mut bound = Vec::new();
+    for premise in premises {
+        let Expr::Binary(BinaryOp::Eq, lhs, rhs) = premise else { continue };
+        for (var, value) in [(&**lhs, &**rhs), (&**rhs, &**lhs)] {
+            let Expr::Var(var) = var else { continue };
+            if bindings.contains_key(var) || !vars.contains(var) {
+                continue;
+            }
+            let range = var.dtype().scalar.integer_range();
+            if let (Ok(value), Some((low, high))) = (value.eval_index(bindings), range)
+                && (low..=high).contains(&value)
+            {
+                bindings.insert(var.clone(), value);
+                bound.push(var.clone());
+            }
+        }
+    }
+    bound
+}
+
 /// The first premise that does not hold. One whose value is not known counts as one that holds.
 fn unmet(premises: &[Expr], bindings: &Bindings) -> Option<Expr> {
     premises.iter().find(|cond| cond.eval_index(bindings) == Ok(0)).cloned()

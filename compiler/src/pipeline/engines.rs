@@ -3,7 +3,8 @@
 
 use tilewright_device::DeviceHost;
 use tilewright_interp::{Arguments, Config};
-use tilewright_ir::Bindings;
+use tilewright_ir::{Bindings, Evidence};
+use tilewright_verify::Premise;
 
 use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
 use crate::codegen::OPENCL;
@@ -95,10 +96,15 @@ fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>>
             name: &stage.name,
             program: StageProgram::Func(&stage.func),
             evidence: stage.evidence.as_ref(),
-            reassociates: reassociates(position == 0),
+            reassociates: reassociates(position == 0) || stage.evidence.as_ref().is_some_and(changes_order),
         });
     }
     stages
+}
+
+/// Returns whether a pass claims that floats may be combined in another order.
+fn changes_order(evidence: &Evidence) -> bool {
+    Premise::of_pass(evidence).iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)))
 }
 
 /// Returns the given values that are for extents of this function; others belong to other functions of the file.
