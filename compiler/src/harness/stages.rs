@@ -230,10 +230,9 @@ fn bind_added(stages: &[Stage<'_>], bindings: &mut Bindings, config: &Config) {
                 bindings.insert(var.clone(), *value);
             }
         }
-        // What no equation says is bound in turn: others may follow from it.
-        for var in &added {
-            bind_by_equations(bindings, &added, &premises(func));
-            bindings.entry(var.clone()).or_insert(0);
+        bind_by_equations(bindings, &added, &premises(func));
+        for var in added {
+            bindings.entry(var).or_insert(0);
         }
     }
 }

@@ -21,7 +21,7 @@
 //! many threads combine two values each in each round. The number of threads need not be a power of two: the first round leaves
 //! the largest power below it. Each round has memory of its own, so the shared memory is at most three times that of the values, and
 //! the rounds are reductions that the judge compares with the one before, for all extents around them. For floats the order is a
-//! premise of the report. Threads of axes that are not reduced have trees of their own. Cost: linear, and the search for the
+//! premise of the report. Threads of axes that are not reduced have trees of their own, and of several reduced axes the inner one comes first. Cost: linear, and the search for the
 //! evidence.
 
 use std::convert::Infallible;
@@ -30,14 +30,17 @@ use std::sync::Arc;
 use tilewright_ir::phases::{Barriers, without_barriers};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
-    AttrValue, Buffer, Comparison, Diagnostic, Evidence, Expr, For, ForKind, Phased, PrimFunc, Scope, Span, Stmt,
-    StmtKind, THREAD_ALLREDUCE, Var,
+    AttrValue, BinaryOp, Buffer, Comparison, Diagnostic, Evidence, Expr, For, ForKind, Phased, PrimFunc, Scope, Span,
+    Stmt, StmtKind, THREAD_ALLREDUCE, Var,
 };
 
 use super::Rewritten;
 use crate::lift;
 
 const NAME: &str = "lower_thread_allreduce";
+
+/// Most threads along an axis.
+const MOST_THREADS: i64 = 4096;
 
 /// Turns reductions across threads into trees.
 ///
@@ -203,132 +206,133 @@ impl Reduction {
         })
     }
 
-    /// The extents of the reduced axes.
-    fn extents(&self) -> Option<Vec<i64>> {
-        let extent = |(head, _): &(Arc<For>, usize)| i64::try_from(head.extent.as_const_int()?).ok();
-        self.loops.iter().map(extent).collect()
+    /// The number of threads along each reduced axis, the innermost first.
+    fn axes(&self) -> Option<Vec<(usize, i64)>> {
+        let axis = |(head, axis): &(Arc<For>, usize)| {
+            let extent = i64::try_from(head.extent.as_const_int()?).ok()?;
+            (1..=MOST_THREADS).contains(&extent).then_some((*axis, extent))
+        };
+        self.loops.iter().rev().map(axis).collect()
     }
 
     /// The statements of the tree.
     fn tree(&self) -> Option<Stmt> {
-        let extents = self.extents()?;
-        let count = extents.iter().try_fold(1i64, |count, extent| count.checked_mul(*extent))?;
-        if !(1..=4096).contains(&count) || extents.iter().any(|extent| *extent < 1) {
-            return None;
-        }
         let mut stmts =
             vec![Stmt::store(&self.staged, self.own.clone(), self.value.clone()), Stmt::new(StmtKind::Barrier)];
         let mut buffers = vec![self.staged.clone()];
-        let mut level = Level { buffer: self.staged.clone(), count };
-        while level.count > 1 {
-            // The largest power of two below the number of values.
-            let half = 1i64 << (63 - (level.count - 1).leading_zeros());
-            let next = Level { buffer: self.memory(half), count: half };
-            stmts.push(self.round(&level, &next, &extents));
-            stmts.push(Stmt::new(StmtKind::Barrier));
-            buffers.push(next.buffer.clone());
-            level = next;
+        let mut level = Level { buffer: self.staged.clone(), axes: (0..self.own.len()).collect(), done: Vec::new() };
+        for (axis, mut count) in self.axes()? {
+            while count > 1 {
+                // The largest power of two below the number of values.
+                let half = 1i64 << (63 - (count - 1).leading_zeros());
+                let next = self.halved(&level, axis, half);
+                stmts.push(self.round((&level, &next), axis, (count, half)));
+                stmts.push(Stmt::new(StmtKind::Barrier));
+                buffers.push(next.buffer.clone());
+                (level, count) = (next, half);
+            }
+            level.done.push(axis);
         }
-        let value = self.read(&level, Expr::int(0), &extents);
+        let all = Expr::load(&level.buffer, level.place(&self.own, None));
+        // The rounds begin with the neutral value of the operator; the reduction may begin with another one.
+        let is_neutral = self.start() == self.identity;
+        let value = if is_neutral { all } else { self.combine(&self.identity, &all) };
         stmts.push(Stmt::store(&self.result, self.at.clone(), value));
         stmts.push(Stmt::new(StmtKind::Barrier));
         let allocate = |body: Stmt, buffer: Buffer| Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
         Some(buffers.into_iter().rev().fold(Stmt::seq(stmts), allocate))
     }
 
-    /// The memory of a round that leaves so many values: an axis for each thread that is not reduced, and one for the values.
-    fn memory(&self, count: i64) -> Buffer {
-        let mut shape: Vec<Expr> = self.kept().map(|axis| self.staged.shape[axis].clone()).collect();
-        shape.push(Expr::int(count));
-        Buffer::compact(format!("{}_{count}", self.staged.name), self.staged.dtype, shape)
-            .with(|info| info.scope = Scope::Shared)
+    /// The memory of a round that leaves so many values along an axis. Axes that are reduced already are gone.
+    fn halved(&self, level: &Level, axis: usize, half: i64) -> Level {
+        let axes: Vec<usize> = level.axes.iter().copied().filter(|axis| !level.done.contains(axis)).collect();
+        let extent = |kept: &usize| if *kept == axis { Expr::int(half) } else { self.staged.shape[*kept].clone() };
+        let shape = axes.iter().map(extent).collect();
+        let buffer = Buffer::compact(format!("{}_{half}", self.staged.name), self.staged.dtype, shape)
+            .with(|info| info.scope = Scope::Shared);
+        Level { buffer, axes, done: level.done.clone() }
     }
 
-    /// The axes that are not reduced.
-    fn kept(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.own.len()).filter(|axis| self.loops.iter().all(|(_, reduced)| reduced != axis))
-    }
-
-    /// The value at a position of a round.
-    fn read(&self, level: &Level, position: Expr, extents: &[i64]) -> Expr {
-        if level.buffer != self.staged {
-            return Expr::load(&level.buffer, self.place(position));
-        }
-        let mut index = self.own.clone();
-        let mut rest = position;
-        for (position, (_, axis)) in self.loops.iter().enumerate().rev() {
-            let extent = Expr::int(extents[position]);
-            // The outermost digit needs no modulo.
-            index[*axis] = if position == 0 { rest.clone() } else { rest.clone().floor_mod(extent.clone()) };
-            rest = rest.floor_div(extent);
-        }
-        Expr::load(&self.staged, index)
-    }
-
-    /// The element of a round at a position.
-    fn place(&self, position: Expr) -> Vec<Expr> {
-        self.kept().map(|axis| self.own[axis].clone()).chain([position]).collect()
-    }
-
-    /// The position of this thread among those that are reduced, in row-major order.
-    fn position(&self, extents: &[i64]) -> Expr {
-        let mut axes = self.loops.iter().zip(extents).map(|((_, axis), extent)| (self.own[*axis].clone(), *extent));
-        let (first, _) = axes.next().unwrap_or_else(|| (Expr::int(0), 1));
-        axes.fold(first, |sum, (own, extent)| sum * Expr::int(extent) + own)
-    }
-
-    /// A round: each thread of the next level combines two values.
-    fn round(&self, level: &Level, next: &Level, extents: &[i64]) -> Stmt {
-        let own = self.position(extents);
+    /// A round: each thread of the next level combines two values along an axis.
+    fn round(&self, (level, next): (&Level, &Level), axis: usize, (count, half): (i64, i64)) -> Stmt {
+        let own = self.own[axis].clone();
         let q = Var::index("q");
-        let far = if next.count == 1 { Expr::from(&q) } else { Expr::int(next.count) * Expr::from(&q) };
+        let far = if half == 1 { Expr::from(&q) } else { Expr::int(half) * Expr::from(&q) };
         let position = own.clone() + far;
-        let place = self.place(own.clone());
-        let combined = Replaced {
-            this: self,
-            so_far: Expr::load(&next.buffer, place.clone()),
-            value: self.read(level, position.clone(), extents),
-        };
-        let update = Stmt::store(&next.buffer, place.clone(), combined.of(&self.combined));
-        let update = if level.count == 2 * next.count {
-            update
-        } else {
-            Stmt::guarded(position.lt(Expr::int(level.count)), update)
-        };
-        let start = Stmt::store(&next.buffer, place, self.identity.clone());
+        let place = next.place(&self.own, None);
+        let value = Expr::load(&level.buffer, level.place(&self.own, Some((axis, &position))));
+        let so_far = Expr::load(&next.buffer, place.clone());
+        let update = Stmt::store(&next.buffer, place.clone(), self.combine(&so_far, &value));
+        let update = if count == 2 * half { update } else { Stmt::guarded(position.lt(Expr::int(count)), update) };
         let pairs = Stmt::for_loop(&q, Expr::int(2), ForKind::Serial, update);
-        Stmt::guarded(own.lt(Expr::int(next.count)), Stmt::seq(vec![start, pairs]))
+        let first = level.done.iter().map(|done| self.own[*done].clone().lt(Expr::int(1)));
+        let is_active = first.fold(own.lt(Expr::int(half)), Expr::and);
+        Stmt::guarded(is_active, Stmt::seq(vec![Stmt::store(&next.buffer, place, self.start()), pairs]))
+    }
+
+    /// The neutral value of the operator, or the value that the reduction begins with if it is another operation.
+    fn start(&self) -> Expr {
+        let ty = self.staged.dtype.scalar;
+        let limit = |is_greatest: bool| match ty.integer_range() {
+            Some((low, high)) => Expr::int_of(if is_greatest { high } else { low }, ty),
+            None => Some(Expr::float_of(if is_greatest { f64::INFINITY } else { f64::NEG_INFINITY }, ty)),
+        };
+        let number = |value: i32| {
+            if ty.is_float() { Some(Expr::float_of(value.into(), ty)) } else { Expr::int_of(value.into(), ty) }
+        };
+        let neutral = match &self.combined {
+            Expr::Binary(BinaryOp::Add, ..) => number(0),
+            Expr::Binary(BinaryOp::Mul, ..) => number(1),
+            Expr::Binary(BinaryOp::Max, ..) => limit(false),
+            Expr::Binary(BinaryOp::Min, ..) => limit(true),
+            _ => None,
+        };
+        neutral.filter(|_| self.staged.dtype.is_scalar()).unwrap_or_else(|| self.identity.clone())
+    }
+
+    /// What two values are combined to.
+    fn combine(&self, so_far: &Expr, value: &Expr) -> Expr {
+        let Ok(combined) = (Replaced { this: self, so_far, value }).expr(&self.combined);
+        combined
     }
 }
 
 /// The values that a round leaves.
 struct Level {
     buffer: Buffer,
-    count: i64,
+    /// The loops over threads that the axes of the buffer are of.
+    axes: Vec<usize>,
+    /// Those whose values are combined already.
+    done: Vec<usize>,
 }
 
-/// What two other values are combined to.
+impl Level {
+    /// The element of a thread, or that at another position along an axis.
+    fn place(&self, own: &[Expr], other: Option<(usize, &Expr)>) -> Vec<Expr> {
+        let index = |axis: &usize| match other {
+            Some((moved, position)) if moved == *axis => position.clone(),
+            _ if self.done.contains(axis) => Expr::int(0),
+            _ => own[*axis].clone(),
+        };
+        self.axes.iter().map(index).collect()
+    }
+}
+
+/// Puts other values into what two are combined to.
 struct Replaced<'a> {
     this: &'a Reduction,
-    so_far: Expr,
-    value: Expr,
+    so_far: &'a Expr,
+    value: &'a Expr,
 }
 
-impl Replaced<'_> {
-    fn of(&self, expr: &Expr) -> Expr {
-        struct Loads<'a>(&'a Replaced<'a>);
-        impl Rewrite for Loads<'_> {
-            type Error = Infallible;
+impl Rewrite for Replaced<'_> {
+    type Error = Infallible;
 
-            fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
-                match expr {
-                    Expr::Load { buffer, .. } if *buffer == self.0.this.result => Ok(self.0.so_far.clone()),
-                    Expr::Load { buffer, .. } if *buffer == self.0.this.staged => Ok(self.0.value.clone()),
-                    _ => self.expr_children(expr),
-                }
-            }
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        match expr {
+            Expr::Load { buffer, .. } if *buffer == self.this.result => Ok(self.so_far.clone()),
+            Expr::Load { buffer, .. } if *buffer == self.this.staged => Ok(self.value.clone()),
+            _ => self.expr_children(expr),
         }
-        let Ok(replaced) = Loads(self).expr(expr);
-        replaced
     }
 }
