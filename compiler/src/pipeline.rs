@@ -298,7 +298,12 @@ pub fn transform(
     (judge, allow_unknown): (&Judge, bool),
     observe: &mut Observer<'_>,
 ) -> Result<Lowering, CheckFault> {
-    let name = &program.func.name;
+    let calls = pipeline.calls(program.scheduled_func())?;
+    let mut program = program.clone();
+    if calls.iter().any(|call| call.pass.name == "thread_sync") {
+        reading::synchronize(&mut program);
+    }
+    let (program, name) = (&program, &program.func.name);
     let first = if program.definition.is_some() { "lower" } else { "input" };
     observe(name, first);
     let mut lowering = begun(program, first, judge, allow_unknown);
@@ -310,7 +315,7 @@ pub fn transform(
             lowering.apply(step, judge, allow_unknown)?;
         }
     }
-    for call in pipeline.calls(program.scheduled_func())? {
+    for call in calls {
         if let Some(blocked) = lowering.stopped.clone() {
             lowering.skip(call.pass.name, blocked);
         } else {
@@ -343,6 +348,7 @@ fn begun(program: &Program, first: &str, judge: &Judge, allow_unknown: bool) -> 
     let mut lowering =
         Lowering { stages: vec![stage], steps: Vec::new(), stopped: None, kernels: None, notes: Vec::new() };
     let mut premises = premises_of(&program.func);
+    premises.extend(Premise::of_implicit_barriers(&program.func));
     if let Some((definition, evidence)) = &program.definition {
         premises.extend(Premise::of_lowering(definition, evidence));
     }

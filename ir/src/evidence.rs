@@ -46,6 +46,12 @@ pub enum Comparison {
     /// The programs without barriers, whose groups of threads run phase by phase, mean the same. The claims about buffers are then
     /// those about these programs.
     Phases(Box<Phased>),
+    /// The programs are the same apart from their barriers, and neither has a race: each means what the program with the barriers of both
+    /// means. Nothing is claimed about buffers.
+    Barriers,
+    /// The program after checks the description of its call first, and then is the program before. Its parameters are those of the program
+    /// before and the fields of [`crate::convention`]. Nothing is claimed about buffers.
+    Packed,
     /// Nothing inside corresponds, and yet the parameters hold the same values in the end. The claims about buffers are then
     /// about parameters alone.
     Results,

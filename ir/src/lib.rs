@@ -71,6 +71,7 @@
 pub mod block;
 pub mod buffer;
 pub mod check;
+pub mod convention;
 pub mod definition;
 pub mod diag;
 pub mod digits;
@@ -122,7 +123,7 @@ pub use plan::{Graph, GraphStep, GraphTensor, MemoryPlan, Pool, PoolPlace, Regio
 pub use scalar::{Scalar, ScalarError, gcd};
 pub use schedule::ScheduleStep;
 pub use shared::{Parts, SharedExpr, SharedExprs};
-pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_THREAD};
+pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, THREAD_ALLREDUCE, ThreadTag, VIRTUAL_THREAD};
 pub use texture::{CHANNELS, TextureLimits};
 pub use tile::TileRequest;
 pub use var::Var;

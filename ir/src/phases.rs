@@ -22,6 +22,7 @@
 //! thread belongs to this thread; if it lives through several phases, the program on the right has one copy for each thread.
 
 mod rebuild;
+mod synchronized;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
 
 pub use rebuild::{Barriers, without_barriers};
+pub use synchronized::{IMPLICIT_BARRIER, barriers_removed, is_implicit_barrier, n_implicit_barriers, synchronized};
 
 /// What the threads of a group do.
 #[derive(Clone, Debug)]

@@ -102,6 +102,10 @@ pub enum StmtKind {
 /// axis, such as `vthread.x`.
 pub const VIRTUAL_THREAD: &str = "virtual_thread";
 
+/// The key of the attribute around the statements of a reduction across threads: each thread puts its value into shared memory, waits, combines
+/// the values of all threads, and waits. The node lists the loops over the threads whose values are combined.
+pub const THREAD_ALLREDUCE: &str = "thread_allreduce";
+
 /// A loop.
 #[derive(Clone, Debug)]
 pub struct For {

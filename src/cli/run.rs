@@ -16,7 +16,7 @@ use super::printer::Printer;
 use crate::harness::arguments::{Draw, Inputs};
 use crate::harness::compare;
 use crate::harness::engine::{Param, StageProgram};
-use crate::harness::inputs::{premises, satisfying};
+use crate::harness::inputs::{bind_by_equations, premises, satisfying};
 use crate::harness::interpreter::{MAX_ITERATIONS, n_iterations};
 use crate::harness::room;
 use crate::json::{as_map, to_line};
@@ -156,11 +156,12 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let fault = |faults| Failure::input(source, faults);
     let programs = pipeline::read(&source.text, input.function.as_deref()).map_err(fault)?;
     pipeline::known_symbols(&programs.programs, &args.shapes.shape).map_err(fault)?;
-    known_scalars(&programs.programs, &args.scalars).map_err(|found| fault(vec![found]))?;
     printer.diagnostics(source, &programs.warnings);
+    let stages = programs.programs.iter().map(|program| staged(program, args.stage.as_deref()));
+    let stages = stages.collect::<Result<Vec<_>, _>>().map_err(fault)?;
+    known_scalars(stages.iter().map(|(_, func)| func), &args.scalars).map_err(|found| fault(vec![found]))?;
     let mut functions = Vec::new();
-    for program in &programs.programs {
-        let (stage, func) = staged(program, args.stage.as_deref()).map_err(fault)?;
+    for (stage, func) in stages {
         functions.push(run_one(&func, stage, args, global, source)?);
     }
     let inputs = Inputs::from(args.inputs);
@@ -177,8 +178,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 }
 
 /// Checks that each given integer is a parameter of a function, in the range of its type.
-fn known_scalars(programs: &[Program], given: &[(String, i64)]) -> Result<(), Diagnostic> {
-    let scalars: Vec<Var> = programs.iter().flat_map(|program| integers(&program.func)).collect();
+fn known_scalars<'a>(funcs: impl Iterator<Item = &'a PrimFunc>, given: &[(String, i64)]) -> Result<(), Diagnostic> {
+    let scalars: Vec<Var> = funcs.flat_map(integers).collect();
     for (name, value) in given {
         let error = |message: String| Diagnostic::error("unknown-scalar", None, message);
         let Some(var) = scalars.iter().find(|var| var.name() == name) else {
@@ -243,6 +244,7 @@ fn run_one(
             bindings.insert(var, i128::from(*value));
         }
     }
+    bind_by_equations(&mut bindings, &integers(func), &premises(func));
     if n_iterations(&func.body, &bindings) > u128::from(MAX_ITERATIONS) {
         let text = format!("`{}` has loops of more than {MAX_ITERATIONS} iterations", func.name);
         return Err(fault(Diagnostic::error("too-long", None, text).with_help("give smaller extents")));

@@ -19,6 +19,7 @@
 //! that no run has; each has a name if there are several. `wrong` has changes (old text => new text) that break the program above.
 //! Buffers have elements of `float32`, or of the type behind the shape, as in `a: (n,) int32`. A line `reassociate` in a program after
 //! permits floats to be combined in another order.
+//! In a change, `¶` is the end of a line.
 //! Lines `with x: (m,) for a: (n,)` in a program after change its parameters, lines `map A: lambda i, j: [j, i]` state how a buffer
 //! moved.
 
@@ -135,7 +136,7 @@ fn case(text: &str) -> Case {
 
 pub(crate) fn change(line: &str) -> (String, String) {
     let (old, new) = line.split_once(" => ").unwrap();
-    (old.to_owned(), new.to_owned())
+    (old.replace('¶', "\n"), new.replace('¶', "\n"))
 }
 
 fn variant(kind: Kind, name: String, params: &str, body: &str) -> Variant {

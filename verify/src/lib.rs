@@ -62,6 +62,7 @@ mod lowering;
 pub mod map;
 pub mod method;
 pub mod obligation;
+mod packed;
 mod pass;
 pub mod path;
 mod phases;

@@ -124,6 +124,8 @@ impl Judge {
             Comparison::Definitions(claim) => self.check_lifting((before, &unfilled), evidence, claim, &base),
             Comparison::Results => self.check_execution((before, after), evidence, &base),
             Comparison::Phases(claim) => self.check_phased((before, after), evidence, claim),
+            Comparison::Barriers => self.check_barriers_alone((before, after), evidence),
+            Comparison::Packed => self.check_packed((before, after), evidence),
             Comparison::Scalarized(claim) => self.check_scalarized((before, after), evidence, claim),
         });
         let own = self.check_program_on(Side::After, after);

@@ -14,12 +14,18 @@
 //!
 //! The claim names both programs phase by phase. The judge makes them by itself and compares up to names, and then decides
 //! whether these mean the same.
+//!
+//! Programs that differ in their barriers alone need less: a barrier that all threads get to changes nothing in a program without
+//! races, because whatever it puts into an order touches no element in common that one side writes. So both programs mean what the one
+//! with the barriers of both means.
 
 use tilewright_ir::equal::funcs_equal;
-use tilewright_ir::phases::{Barriers, has_groups, without_barriers};
+use tilewright_ir::phases::{Barriers, barriers_removed, has_groups, without_barriers};
 use tilewright_ir::{Comparison, Evidence, Phased, PrimFunc};
 
+use crate::door::inspected;
 use crate::judge::{Judge, Report, Side, unsupported};
+use crate::method::Method;
 use crate::obligation::Obligation;
 
 impl Judge {
@@ -49,13 +55,35 @@ impl Judge {
         reports.extend(self.check_program_on(Side::Before, before));
         reports
     }
+
+    /// Decides whether two programs mean the same that are claimed to differ in their barriers alone. What is asked of the program after
+    /// alone, its races and barriers among it, is left to the caller.
+    pub(crate) fn check_barriers_alone(
+        &self,
+        (before, after): (&PrimFunc, &PrimFunc),
+        evidence: &Evidence,
+    ) -> Vec<Report> {
+        let mut reports = vec![Self::report(Obligation::Simulation, "the program apart from its barriers", || {
+            if !evidence.buffers.is_empty() || !evidence.fills.is_empty() {
+                return unsupported("the buffers of a program are claimed to be moved by barriers");
+            }
+            if funcs_equal(&barriers_removed(before), &barriers_removed(after), false) {
+                (inspected(), Method::SameText)
+            } else {
+                unsupported("the programs differ in more than their barriers")
+            }
+        })];
+        // Races and barriers, of the program before.
+        reports.extend(self.check_program_on(Side::Before, before));
+        reports
+    }
 }
 
 /// Says no to a comparison that takes loops over threads for loops whose iterations run one after the other, if there are barriers or
 /// memory of a group.
 pub(crate) fn across_barriers(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<Report> {
     match &evidence.comparison {
-        Comparison::Statements | Comparison::Phases(_) => return None,
+        Comparison::Statements | Comparison::Phases(_) | Comparison::Barriers | Comparison::Packed => return None,
         Comparison::Iterations(_)
         | Comparison::Values(_)
         | Comparison::Definitions(_)

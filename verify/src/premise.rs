@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use tilewright_ir::phases::n_implicit_barriers;
 use tilewright_ir::{
     BinaryOp, Buffer, Comparison, Definition, Evidence, Expr, ForKind, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS,
     PrimFunc, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, Var,
@@ -44,6 +45,9 @@ pub enum Premise {
     /// The threads of a launch wait for each other before and after the loops over these variables, without a barrier in the program.
     /// Kernels that are generated have one there; another compiler may not.
     Waits(Vec<String>),
+    /// The threads of a group wait for each other at so many places where the text has no barrier: a pass is to find out which barriers it
+    /// needs.
+    ImplicitBarriers(usize),
     /// The floats of these tensors may be combined in another order than the definition lists them, and with or without a neutral
     /// value (0 in a sum).
     ReductionOrder(Vec<String>),
@@ -77,6 +81,12 @@ impl Premise {
         let mut found = Vec::new();
         waiting(&func.body, (false, false), &mut found);
         (!found.is_empty()).then_some(Self::Waits(found))
+    }
+
+    /// The premise about barriers that the text of a program does not have.
+    pub fn of_implicit_barriers(func: &PrimFunc) -> Option<Self> {
+        let count = n_implicit_barriers(&func.body);
+        (count > 0).then_some(Self::ImplicitBarriers(count))
     }
 
     /// The premises about extents and about the sizes of shapes, by their names.
@@ -198,6 +208,12 @@ impl fmt::Display for Premise {
             Self::Padded(names) => write!(f, "the caller passes room for padding in {}", names.join(", ")),
             Self::Waits(names) => {
                 write!(f, "threads wait for each other before and after the loops over {}", names.join(", "))
+            }
+            Self::ImplicitBarriers(count) => {
+                write!(
+                    f,
+                    "threads wait for each other after each statement on shared memory: {count} barriers that the text leaves out"
+                )
             }
             Self::Before(places) => write!(f, "true of the program before: {}", places.join("; ")),
             Self::ReductionOrder(names) => {

@@ -211,6 +211,14 @@ fn holds(case: &Instance, at: &Bindings) -> Option<bool> {
 fn bounded(system: &mut System<'_>, store: &Statement, of: &dyn Fn(&Expr) -> Expr) {
     for step in &store.path.steps {
         let Step::Guard(cond, true) = step else { continue };
+        for (one, other) in equal_sides(cond) {
+            let open = system.open();
+            let uses = |expr: &Expr| of(expr).vars().iter().any(|var| open.iter().any(|l| l.var == *var));
+            if uses(&one) && !uses(&other) {
+                system.equations.push((of(&one), system.solved.apply(&of(&other))));
+                system.solve();
+            }
+        }
         for (less, more) in bounds(cond) {
             let open = system.open();
             let uses = |expr: &Expr| of(expr).vars().iter().any(|var| open.iter().any(|l| l.var == *var));
@@ -288,6 +296,18 @@ fn conjuncts(cond: &Expr) -> Vec<Expr> {
         Expr::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
         _ => vec![cond.clone()],
     }
+}
+
+/// What a condition says to be equal to what, in both directions.
+fn equal_sides(cond: &Expr) -> Vec<(Expr, Expr)> {
+    let of = |part: &Expr| match part {
+        Expr::Binary(BinaryOp::Eq, a, b) => {
+            let (a, b) = (Expr::clone(a), Expr::clone(b));
+            vec![(a.clone(), b.clone()), (b, a)]
+        }
+        _ => Vec::new(),
+    };
+    conjuncts(cond).iter().flat_map(of).collect()
 }
 
 /// What a condition says to be less than what.

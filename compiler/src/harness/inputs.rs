@@ -245,6 +245,42 @@ pub fn satisfy_with_scalars(bindings: &mut Bindings, scalars: &[Var], premises: 
     Some(first)
 }
 
+/// Binds variables without a value to the values that equations among the premises give them: `x == 2 * n` where `n` has a value. Of two
+/// variables that are equal and otherwise free, both are 0.
+pub fn bind_by_equations(bindings: &mut Bindings, vars: &[Var], premises: &[Expr]) {
+    let is_open = |side: &Expr, bindings: &Bindings| match side {
+        Expr::Var(var) if vars.contains(var) && !bindings.contains_key(var) => Some(var.clone()),
+        _ => None,
+    };
+    let sides = |premise: &Expr| match premise {
+        Expr::Binary(BinaryOp::Eq, lhs, rhs) => Some(((**lhs).clone(), (**rhs).clone())),
+        _ => None,
+    };
+    let equations: Vec<(Expr, Expr)> = premises.iter().filter_map(sides).collect();
+    loop {
+        let mut found = Vec::new();
+        for (a, b) in equations.iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
+            let Some(var) = is_open(a, bindings) else { continue };
+            let range = var.dtype().scalar.integer_range();
+            if let (Ok(value), Some((low, high))) = (b.eval_index(bindings), range)
+                && (low..=high).contains(&value)
+            {
+                found.push((var, value));
+            }
+        }
+        if found.is_empty() {
+            let both = |(a, b): &(Expr, Expr)| is_open(a, bindings).and_then(|_| is_open(b, bindings));
+            found.extend(equations.iter().find_map(both).map(|var| (var, 0)));
+        }
+        if found.is_empty() {
+            return;
+        }
+        for (var, value) in found {
+            bindings.entry(var).or_insert(value);
+        }
+    }
+}
+
 /// The first premise that does not hold. One whose value is not known counts as one that holds.
 fn unmet(premises: &[Expr], bindings: &Bindings) -> Option<Expr> {
     premises.iter().find(|cond| cond.eval_index(bindings) == Ok(0)).cloned()
@@ -330,6 +366,24 @@ mod tests {
         let mut same = start.clone();
         assert!(satisfy_with_scalars(&mut same, &[x], &[far, never], 0).is_some());
         assert_eq!(same, start);
+    }
+
+    #[test]
+    fn equations_give_values_and_free_ones_are_equal() {
+        let [n, x, y, a, b, free] = ["n", "x", "y", "a", "b", "free"].map(Var::index);
+        let equal = |left: &Var, right: Expr| Expr::binary(BinaryOp::Eq, Expr::from(left), right);
+        let premises = [
+            equal(&y, Expr::from(&x) * Expr::int(3)),
+            equal(&x, Expr::from(&n)),
+            equal(&b, Expr::from(&a)),
+            Expr::int(0).lt(Expr::from(&free)),
+        ];
+        let mut found = Bindings::from([(n.clone(), 7)]);
+        bind_by_equations(&mut found, &[x.clone(), y.clone(), a.clone(), b.clone(), free], &premises);
+        assert_eq!(found, Bindings::from([(n.clone(), 7), (x, 7), (y, 21), (a.clone(), 0), (b.clone(), 0)]));
+        let mut found = Bindings::from([(b.clone(), 4)]);
+        bind_by_equations(&mut found, &[a.clone()], &premises);
+        assert_eq!(found[&a], 4);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scal
 use super::arguments::{Draw, Inputs};
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
-use super::inputs::{Numbers, Sampled, premises, satisfy_with_scalars, satisfying};
+use super::inputs::{Numbers, Sampled, bind_by_equations, premises, satisfy_with_scalars, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
 use super::room;
 use crate::codegen::OPENCL;
@@ -142,6 +142,7 @@ pub fn run_chain_within(
     }
     let (scalars, unmet_scalar) = draw_scalars(first, &mut bindings, &asserted, config);
     let unmet = unmet.filter(|_| config.symbols.is_empty()).or(unmet_scalar);
+    bind_added(stages, &mut bindings, config);
     let report = ChainOutcome { seed: config.seed, symbols: named, scalars, ..ChainOutcome::default() };
     let exact = stages.iter().any(|stage| stage.reassociates);
     let inputs = if exact { Inputs::Whole } else { config.inputs };
@@ -212,6 +213,28 @@ fn draw_scalars(
     let changed = scalars.iter().filter(|var| bindings[*var] != drawn[*var]);
     let changed = changed.map(|var| (var.name().to_owned(), bindings[var]));
     (given.iter().cloned().chain(changed).collect(), unmet)
+}
+
+/// Binds the scalar integers that a later stage has behind the parameters of the first one: to the given values, to those that its
+/// assertions say, or to 0.
+fn bind_added(stages: &[Stage<'_>], bindings: &mut Bindings, config: &Config) {
+    for stage in stages {
+        let StageProgram::Func(func) = stage.program else { continue };
+        let is_new = |param: Param| match param {
+            Param::Scalar(var) if var.dtype().scalar.is_integer() && !bindings.contains_key(&var) => Some(var),
+            Param::Scalar(_) | Param::Buffer(_) => None,
+        };
+        let added: Vec<Var> = stage.program.params().into_iter().filter_map(is_new).collect();
+        for var in &added {
+            if let Some((_, value)) = config.scalars.iter().find(|(name, _)| name == var.name()) {
+                bindings.insert(var.clone(), *value);
+            }
+        }
+        bind_by_equations(bindings, &added, &premises(func));
+        for var in added {
+            bindings.entry(var).or_insert(0);
+        }
+    }
 }
 
 /// Why the interpreter and the devices cannot run the stages: they need more memory than is available.
@@ -507,12 +530,15 @@ fn tensors(arguments: &[Argument]) -> impl Iterator<Item = &Tensor> {
     arguments.iter().filter_map(|argument| if let Argument::Tensor(tensor) = argument { Some(tensor) } else { None })
 }
 
-/// Whether two programs have their scalar parameters at the same positions. A definition has none: its extents are known from elsewhere.
+/// Whether two programs have their scalar parameters at the same positions, apart from those that the later one has at its end. A
+/// definition has none: its extents are known from elsewhere.
 fn same_scalars(first: &StageProgram<'_>, later: &StageProgram<'_>) -> bool {
     let scalars = |program: &StageProgram<'_>| -> Vec<bool> {
         program.params().iter().map(|param| matches!(param, Param::Scalar(_))).collect()
     };
-    matches!(first, StageProgram::Definition(_)) || scalars(first) == scalars(later)
+    let later = scalars(later);
+    let added = later.strip_prefix(scalars(first).as_slice());
+    matches!(first, StageProgram::Definition(_)) || added.is_some_and(|added| added.iter().all(|is_scalar| *is_scalar))
 }
 
 /// Appends to the layouts what a pass did with the buffer of each parameter.

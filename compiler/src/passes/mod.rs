@@ -10,6 +10,8 @@ mod lanes;
 mod loop_partition;
 mod lower_blocks;
 mod lower_texture;
+mod lower_thread_allreduce;
+mod make_packed_api;
 mod narrow_index_types;
 mod provenance;
 pub(crate) mod remap;
@@ -24,6 +26,7 @@ mod tests;
 mod texture_stores;
 #[cfg(test)]
 mod texture_tests;
+pub(crate) mod thread_sync;
 pub(crate) mod tile_layout;
 #[cfg(test)]
 mod tile_tests;
@@ -43,12 +46,15 @@ pub use inject_virtual_thread::inject_virtual_thread;
 pub use loop_partition::loop_partition;
 pub use lower_blocks::lower_blocks;
 pub use lower_texture::lower_texture;
+pub use lower_thread_allreduce::lower_thread_allreduce;
+pub use make_packed_api::make_packed_api;
 pub use narrow_index_types::narrow_index_types;
 pub use remove_no_op::remove_no_op;
 pub use schedule::{compute_at, compute_inline, double_buffer, fuse, loop_kind, reorder, split, unroll};
 pub use sequence::{PRESETS, PassCall, Pipeline, Preset, TVM_NAMES, preset_by_name, read_passes};
 pub use simplify::simplify;
 pub use storage_rewrite::storage_rewrite;
+pub use thread_sync::thread_sync;
 pub use tile_layout::tile_layout;
 pub use unroll_loop::unroll_loop;
 pub use vector_type_rewrite::vector_type_rewrite;
@@ -154,6 +160,13 @@ pub static PASSES: &[Pass] = &[
         request: Some(|func, text| schedule::request(func, "double_buffer", text)),
     },
     Pass {
+        name: "lower_thread_allreduce",
+        summary: "combine the values of threads in a tree",
+        run: lower_thread_allreduce,
+        wanted: lower_thread_allreduce::is_wanted,
+        request: None,
+    },
+    Pass {
         name: "apply_buffer_transforms",
         summary: "move buffers to the layouts that layout_transform_map asks for",
         run: apply_buffer_transforms,
@@ -231,6 +244,20 @@ pub static PASSES: &[Pass] = &[
         request: None,
     },
     Pass {
+        name: "thread_sync",
+        summary: "insert the barriers that threads need around shared memory",
+        run: thread_sync,
+        wanted: thread_sync::is_wanted,
+        request: None,
+    },
+    Pass {
+        name: "make_packed_api",
+        summary: "check the arguments of a call: number, types, shapes, strides, offsets and devices",
+        run: make_packed_api,
+        wanted: make_packed_api::is_wanted,
+        request: None,
+    },
+    Pass {
         name: "convert_ssa",
         summary: "give every variable and every buffer a name of its own",
         run: convert_ssa,
@@ -269,8 +296,15 @@ pub static PASSES: &[Pass] = &[
 
 /// The passes that `check` and `compile` run after blocks were lowered and the steps of a schedule applied, in order. Buffers are flattened before loops are vectorized: the
 /// channels of an NCHW buffer are evenly spaced in flat memory, but are no ramp in its last axis.
-pub static DEFAULT_PIPELINE: &[&str] =
-    &["apply_buffer_transforms", "tile_layout", "flatten_buffer", "vectorize", "lower_texture", "simplify"];
+pub static DEFAULT_PIPELINE: &[&str] = &[
+    "lower_thread_allreduce",
+    "apply_buffer_transforms",
+    "tile_layout",
+    "flatten_buffer",
+    "vectorize",
+    "lower_texture",
+    "simplify",
+];
 
 /// The passes that run only where they are named: by `opt -p`, or by the attribute `passes` of a function, such as
 /// `T.func_attr({"passes": ["storage_rewrite"]})`.
@@ -278,15 +312,29 @@ pub static ON_REQUEST: &[&str] = &[
     "compact_buffer_allocation",
     "inject_double_buffer",
     "inject_virtual_thread",
+    "make_packed_api",
     "storage_rewrite",
+    "thread_sync",
     "vector_type_rewrite",
 ];
+
+/// A place among the passes of a preset.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Before(&'static str),
+    Behind(&'static str),
+}
+
+/// The passes of [`ON_REQUEST`] that do not run in front of those of a preset.
+static LATE: &[(&str, Place)] =
+    &[("make_packed_api", Place::Before("flatten_buffer")), ("vector_type_rewrite", Place::Behind("vectorize"))];
 
 /// The key of the attribute of a function that asks for passes.
 pub const PASSES_ATTRIBUTE: &str = "passes";
 
 /// Returns the names of the passes for a function, in order: that for its blocks, one for each step of its schedule, those that it asks
-/// for, then [`DEFAULT_PIPELINE`]. `vector_type_rewrite` runs behind `vectorize`, which makes the vectors.
+/// for, then [`DEFAULT_PIPELINE`]. `vector_type_rewrite` runs behind `vectorize`, which makes the vectors,
+/// and `make_packed_api` before `flatten_buffer`, which changes the shapes of parameters.
 ///
 /// # Errors
 /// `schedule`: a step is no primitive. `unknown-pass`: the attribute `passes` has what is no pass of [`ON_REQUEST`].
@@ -298,14 +346,14 @@ pub fn pipeline_of(func: &PrimFunc) -> Result<Vec<&'static str>, Vec<Diagnostic>
 fn with_asked(func: &PrimFunc, preset: &'static [&'static str]) -> Result<Vec<&'static str>, Vec<Diagnostic>> {
     let blocks = lower_blocks::is_wanted(func).then_some("lower_blocks");
     let steps = schedule::names(func)?;
-    let is_late = |name: &&str| *name == "vector_type_rewrite";
-    let (late, early): (Vec<&'static str>, Vec<&'static str>) = asked(func)?.into_iter().partition(is_late);
+    let neighbour = |name: &str| LATE.iter().find(|(late, _)| *late == name).map(|(_, place)| *place);
+    let asked = asked(func)?;
+    let early = asked.iter().copied().filter(|name| neighbour(name).is_none());
     let mut names: Vec<&'static str> = blocks.into_iter().chain(steps).chain(early).collect();
     for name in preset {
+        names.extend(asked.iter().filter(|late| neighbour(late) == Some(Place::Before(name))));
         names.push(name);
-        if *name == "vectorize" {
-            names.extend(&late);
-        }
+        names.extend(asked.iter().filter(|late| neighbour(late) == Some(Place::Behind(name))));
     }
     Ok(names)
 }

@@ -91,18 +91,20 @@ fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>>
         }
         _ => false,
     };
-    let takes_any_order = |evidence: &Evidence| {
-        Premise::of_pass(evidence).iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)))
-    };
     for (position, stage) in lowering.stages.iter().enumerate() {
         stages.push(Stage {
             name: &stage.name,
             program: StageProgram::Func(&stage.func),
             evidence: stage.evidence.as_ref(),
-            reassociates: reassociates(position == 0) || stage.evidence.as_ref().is_some_and(takes_any_order),
+            reassociates: reassociates(position == 0) || stage.evidence.as_ref().is_some_and(changes_order),
         });
     }
     stages
+}
+
+/// Returns whether a pass claims that floats may be combined in another order.
+fn changes_order(evidence: &Evidence) -> bool {
+    Premise::of_pass(evidence).iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)))
 }
 
 /// Returns the given values that are for extents of this function; others belong to other functions of the file.

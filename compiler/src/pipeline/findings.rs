@@ -29,7 +29,7 @@ impl Way {
     /// The way that a comparison takes.
     pub fn of(comparison: &Comparison) -> Self {
         match comparison {
-            Comparison::Statements => Self::Lockstep,
+            Comparison::Statements | Comparison::Barriers | Comparison::Packed => Self::Lockstep,
             Comparison::Iterations(_) => Self::Loops,
             Comparison::Values(_) => Self::Values,
             Comparison::Definitions(_) => Self::Definitions,

@@ -1,8 +1,10 @@
 //! How a text becomes programs: TVMScript, TVMScript with schedules on blocks, or TE.
 
+use tilewright_ir::phases::synchronized;
 use tilewright_ir::{Buffer, Diagnostic, Module, PrimFunc, validate};
 
 use super::{Program, Programs, scheduled};
+use crate::passes::thread_sync;
 use crate::te;
 
 /// Reads the functions of a text. Functions in TVMScript are taken as they are; TE programs are lowered.
@@ -20,10 +22,23 @@ pub fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnost
     } else {
         read_te(text, function)?
     };
+    for program in &mut read.programs {
+        if thread_sync::is_wanted(&program.func) {
+            synchronize(program);
+        }
+    }
     let faults = read.programs.iter().filter_map(|program| validate(&program.func).err()).flatten();
     let faults: Vec<Diagnostic> = faults.collect();
     read.warnings.extend(read.programs.iter().flat_map(|program| separators_beside_layouts(&program.func)));
     if faults.is_empty() { Ok(read) } else { Err(faults) }
+}
+
+/// Takes a program for the one whose threads wait for each other after each statement on shared memory, because `thread_sync` is to find out
+/// which barriers it needs. A schedule on blocks stays as it is.
+pub(super) fn synchronize(program: &mut Program) {
+    if program.scheduled.is_empty() {
+        program.func = synchronized(&program.func);
+    }
 }
 
 /// Returns the error for a text of blank lines and comments only; `None` for any other text.

@@ -20,7 +20,9 @@ use std::sync::Arc;
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{AttrValue, AxisKind, BinaryOp, Block, BlockAxis, BlockRegion, Expr, Stmt, StmtKind, Var};
+use tilewright_ir::{
+    AttrValue, AxisKind, BinaryOp, Block, BlockAxis, BlockRegion, Expr, ForKind, Stmt, StmtKind, ThreadTag, Var,
+};
 
 use super::loops::extent_between;
 use super::promote::Value;
@@ -387,6 +389,13 @@ impl<'a> Reader<'a> {
     /// Remembers the range of a loop, for axes that are loops.
     pub(super) fn remember_range(&mut self, var: &Var, min: &Expr, extent: &Expr) {
         self.ranges.push((var.clone(), min.clone(), extent.clone()));
+    }
+
+    /// Remembers a loop over threads of a group, for reductions across them.
+    pub(super) fn remember_threads(&mut self, var: &Var, kind: ForKind, extent: &Expr) {
+        if matches!(kind, ForKind::ThreadBinding(ThreadTag::Thread(_))) {
+            self.threads.push((var.clone(), extent.clone()));
+        }
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) const KNOWN: &[&str] = &[
     "attr",
     "evaluate",
     "tvm_storage_sync",
+    "tvm_thread_allreduce",
     "texture2d_alloca",
     "texture2d_load",
     "texture2d_store",

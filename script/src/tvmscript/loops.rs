@@ -72,6 +72,7 @@ impl<'a> Reader<'a> {
             let var = Var::new(name.id.as_str(), header.ty);
             self.bind(name.id.as_str(), Binding::Value(Expr::from(&var)));
             self.remember_range(&var, &header.min, &header.extent);
+            self.remember_threads(&var, header.kind, &header.extent);
             vars.push(var);
         }
         self.depth += vars.len();

@@ -38,6 +38,7 @@
 //! Each module of the reader extends `reader::Reader` by one syntactic category: functions, statements, scopes, loops,
 //! expressions, calls, buffers and attributes.
 
+mod allreduce;
 mod args;
 mod assumptions;
 mod attrs;

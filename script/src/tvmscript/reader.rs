@@ -5,6 +5,7 @@ use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, Var};
 
+use super::allreduce::Reducer;
 use super::blocks::OpenBlock;
 use super::windows::Window;
 use crate::index_map::Symbols;
@@ -87,6 +88,10 @@ pub(crate) struct Reader<'a> {
     pub(super) scalars: Vec<Buffer>,
     /// The first value and the extent of each loop so far.
     pub(super) ranges: Vec<(Var, Expr, Expr)>,
+    /// The variable and the extent of each loop over threads of a group so far.
+    pub(super) threads: Vec<(Var, Expr)>,
+    /// How the next reduction across threads combines two values.
+    pub(super) reducer: Option<Reducer>,
     /// The entries of `{"axis_separators": {A: [1]}}` among the function's attributes.
     pub(super) separators: Vec<(String, &'a ast::Expr)>,
     /// The number of blocks around the current statement, each variable of a `T.grid` counted as one.

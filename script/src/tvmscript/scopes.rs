@@ -145,6 +145,9 @@ impl<'a> Reader<'a> {
             "let" | "Let" | "LetStmt" => self.let_scope(target, call, &callee),
             "attr" => {
                 let args = self.bind_args(call, "attr", &["node", "attr_key", "value"], 3)?;
+                if args.get(1).and_then(string) == Some("reduce_scope") {
+                    return self.reduce_scope(args.get(0)?);
+                }
                 let (node, value) = (self.attr_value(args.get(0)?), self.attr_value(args.get(2)?));
                 let Some(key) = args.get(1).and_then(string).map(str::to_owned) else {
                     return self.error("attribute", call.range(), "the key of an attribute is a string", "\"key\"");
@@ -222,6 +225,7 @@ impl<'a> Reader<'a> {
         let var = Var::new(name, extent.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
         self.remember_range(&var, &Expr::Int { value: 0, ty: var.dtype().scalar }, &extent);
+        self.remember_threads(&var, kind, &extent);
         let annotations: Vec<_> = virtual_thread(thread).into_iter().collect();
         let min = Expr::Int { value: 0, ty: var.dtype().scalar };
         Some(Box::new(move |body| Stmt::new(StmtKind::For(For { var, min, extent, kind, annotations, body }.into()))))

@@ -455,12 +455,15 @@ impl<'a> Reader<'a> {
         };
         match self.callee(&call.func) {
             Some("tvm_storage_sync") => self.barrier(call).map(BlockItem::Stmt),
+            Some("tvm_thread_allreduce") => self.allreduce(call).map(BlockItem::Stmt),
             Some("evaluate") => {
                 let args = self.bind_args(call, "evaluate", &["value"], 1)?;
-                if let ast::Expr::Call(inner) = args.get(0)?
-                    && self.callee(&inner.func) == Some("tvm_storage_sync")
-                {
-                    return self.barrier(inner).map(BlockItem::Stmt);
+                if let ast::Expr::Call(inner) = args.get(0)? {
+                    match self.callee(&inner.func) {
+                        Some("tvm_storage_sync") => return self.barrier(inner).map(BlockItem::Stmt),
+                        Some("tvm_thread_allreduce") => return self.allreduce(inner).map(BlockItem::Stmt),
+                        _ => {}
+                    }
                 }
                 if let ast::Expr::Call(inner) = args.get(0)?
                     && let Some(found) = self.positional_texture(inner).filter(|found| found.name == "texture2d_store")
