@@ -78,7 +78,7 @@ fn check(func: &PrimFunc, field: &PackedField) -> Option<Stmt> {
     let value = field.value.clone()?;
     let cond = Expr::binary(BinaryOp::Eq, Expr::from(&field.var), value.clone());
     let message = format!("{}: {} is not {}", func.name, field.text, shown(&value));
-    Some(Stmt::new(StmtKind::Assert { cond, message }))
+    Some(Stmt::new(StmtKind::Assert { cond, message, is_assumed: false }))
 }
 
 /// A value for a reader, who need not know its type.
