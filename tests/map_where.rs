@@ -216,7 +216,7 @@ fn a_predicate_that_holds_nowhere_proves_nothing() {
     // A predicate without a value at some index says nothing of it.
     let (code, json) = map("lambda i, j: [i, j]", "5,4", &["--where", "i // j >= 0"]);
     assert!(json["verdicts"].as_array().unwrap().iter().all(|row| row["verdict"] != "proved"), "{json}");
-    assert_eq!(code, Some(1));
+    assert_ne!(code, Some(0));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_predicate_is_read_in_the_names_of_the_map_or_as_a_lambda() {
         ("h <", "syntax error"),
         ("h + 1", "neither true nor false"),
         ("x < 3", "`x` is neither an index nor an extent"),
-        ("lambda a: a < 3", "lambda"),
+        ("lambda a: a < 3", "1 indices, but the shape has 2 axes"),
     ] {
         let run = tilewright(&["map", "lambda h, w: [w, h]", "--shape", "5,7", "--where", wrong]);
         assert_eq!(run.code, Some(2), "{wrong}");
