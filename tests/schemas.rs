@@ -72,6 +72,7 @@ const COMMANDS: &[&str] = &[
     "map 'lambda n, h, w, c: [n, c // 4, h, w, c % 4]' --shape n,3,5,c --assume 'c % 4 == 0'",
     "map 'lambda i, j: [i * 2 + j]' --shape 3,4",
     "map 'lambda i, j: [i + j]' --shape n,m",
+    "map 'lambda i, j: [i // 4, i % 4 * 8 + j]' --shape 13,8 --parts --inner j --where 'i < 11 and j != 3'",
     "layout 'f32[3,5]{1,0:T(2,*)(2,1)}' --at 2,3 --table",
     "layout 's4[?,5]{1,0:T(2,2)E(4)}' --at 2,3",
     "bitcast 'f32[3,5]{1,0}' 'f32[3,5]{0,1}'",

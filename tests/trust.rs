@@ -63,6 +63,7 @@ const PARTS: &[Part] = &[
             "verify/src/map/inverse.rs",
             "verify/src/map/overflow.rs",
             "verify/src/map/padding.rs",
+            "verify/src/map/restriction.rs",
             "verify/src/map/specification.rs",
             "verify/src/map/statement.rs",
             "verify/src/map/tight.rs",

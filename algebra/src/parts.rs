@@ -133,13 +133,12 @@ impl Joined<'_> {
         let radices = &self.view.radices[run.axis];
         let one = Expr::Int { value: 1, ty: ScalarType::Int64 };
         let lower = product(&radices[..run.first]).unwrap_or_else(|| one.clone());
-        let extent = match radices.get(run.first..=run.last) {
-            Some(radices) => product(radices).unwrap_or(one),
+        let extent = if let Some(radices) = radices.get(run.first..=run.last) {
+            product(radices).unwrap_or(one)
+        } else {
             // The last digit is what is left of the index.
-            None => {
-                let all = self.map.domain()[run.axis].clone();
-                (all + (lower.clone() - one)).floor_div(lower.clone())
-            }
+            let all = self.map.domain()[run.axis].clone();
+            (all + (lower.clone() - one)).floor_div(lower.clone())
         };
         Some(Part {
             axis: run.axis,

@@ -37,11 +37,11 @@ pub struct MapReport {
     /// For a map that reaches all of them it is `lambda ...: False`.
     pub padding: Option<String>,
     /// The parts of each output, if they were asked for; null if they are not proved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Option<Vec<PartsRow>>>,
+    #[serde(skip_serializing_if = "Answer::is_not_asked")]
+    pub parts: Answer<Vec<PartsRow>>,
     /// The map over outer and inner indices, if it was asked for; null if it is not proved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subspace: Option<Option<SubspaceRow>>,
+    #[serde(skip_serializing_if = "Answer::is_not_asked")]
+    pub subspace: Answer<SubspaceRow>,
     /// The obligations of the map with their verdicts.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
@@ -56,6 +56,40 @@ pub struct AtRow {
     pub physical: Vec<i128>,
     /// The index in the flat buffer; null if an extent that it depends on is symbolic.
     pub flat: Option<Vec<i128>>,
+}
+
+/// The answer to a question that need not be asked. In JSON it is null if it is not proved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Answer<T> {
+    /// The answer, which is proved.
+    Proved(T),
+    /// The answer was not proved.
+    NotProved,
+    /// Nobody asked.
+    NotAsked,
+}
+
+impl<T> Answer<T> {
+    /// Whether the question was not asked.
+    pub fn is_not_asked(&self) -> bool {
+        matches!(self, Self::NotAsked)
+    }
+
+    /// The answer, if it is proved.
+    pub fn proved(&self) -> Option<&T> {
+        match self {
+            Self::Proved(answer) => Some(answer),
+            Self::NotProved | Self::NotAsked => None,
+        }
+    }
+}
+
+impl<T> From<Option<T>> for Answer<T> {
+    /// The answer to a question that was asked.
+    fn from(answer: Option<T>) -> Self {
+        answer.map_or(Self::NotProved, Self::Proved)
+    }
 }
 
 /// An output of a map as a sum of parts of the logical indices.

@@ -25,8 +25,12 @@ pub fn map(report: &MapReport, style: Style) -> String {
         let flat = at.flat.as_ref().map_or_else(|| "unknown (symbolic extents)".to_owned(), |flat| format!("{flat:?}"));
         rows.push(vec!["at".to_owned(), format!("{:?} -> {:?} -> {flat}", at.logical, at.physical)]);
     }
-    rows.extend(report.parts.iter().flat_map(|parts| parts_rows(parts.as_deref())));
-    rows.extend(report.subspace.iter().flat_map(|subspace| subspace_rows(subspace.as_ref())));
+    if !report.parts.is_not_asked() {
+        rows.extend(parts_rows(report.parts.proved().map(Vec::as_slice)));
+    }
+    if !report.subspace.is_not_asked() {
+        rows.extend(subspace_rows(report.subspace.proved()));
+    }
     properties(&mut out, &rows, style);
     obligations_of(&mut out, &report.map, &report.verdicts, style);
     premise_lines(&mut out, &report.premises, style);

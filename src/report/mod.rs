@@ -36,6 +36,6 @@ pub mod validate;
 
 pub use check::{Dim, FileReport};
 pub use layout::LayoutReport;
-pub use map::{AtRow, MapReport, PartRow, PartsRow, SubspaceRow};
+pub use map::{Answer, AtRow, MapReport, PartRow, PartsRow, SubspaceRow};
 pub use plan::PlanReport;
 pub use relayout::{BitcastReport, RelayoutReport};

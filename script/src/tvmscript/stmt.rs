@@ -335,8 +335,8 @@ impl<'a> Reader<'a> {
             let value = self.expr(value)?;
             return Some(BlockItem::Scope(self.bind_let(&name.id, value)));
         }
-        if let Some(memory) = self.texture_memory(&name.id, annotation, value) {
-            let buffer = memory?;
+        if let Some(memory) = self.texture_memory(annotation, value) {
+            let buffer = self.memory_of(&name.id, memory)?;
             self.bind(name.id.as_str(), Binding::Buffer(buffer.clone()));
             return Some(BlockItem::Scope(super::scopes::allocate(buffer)));
         }

@@ -30,6 +30,16 @@ pub(super) struct Intrinsic<'a> {
     range: TextRange,
 }
 
+/// The memory of a texture.
+#[derive(Clone, Copy)]
+pub(super) struct Memory<'a> {
+    /// Scope, rank, shape, and in newer releases the bits of a texel.
+    args: &'a [ast::Expr],
+    /// The type of a channel.
+    ty: &'a ast::Expr,
+    range: TextRange,
+}
+
 /// The place of a texel, and the argument behind it.
 struct Texel<'a> {
     buffer: Buffer,
@@ -135,14 +145,9 @@ impl<'a> Reader<'a> {
         self.error("unsupported", layer.range(), format!("layer {read}: a texture has one layer here"), help)
     }
 
-    /// Reads the memory of a texture, `name: T.handle("float32", "global.texture") = T.nd_mem_alloc_with_scope(...)`, as a
-    /// texel buffer. `None` without an error if the call is another one, or the annotation states no type.
-    pub(super) fn texture_memory(
-        &mut self,
-        name: &str,
-        annotation: &'a ast::Expr,
-        value: &'a ast::Expr,
-    ) -> Option<Option<Buffer>> {
+    /// The memory of a texture that a value is, in `name: T.handle("float32", "global.texture") = T.nd_mem_alloc_with_scope(...)`.
+    /// `None` if the value is another one, or the annotation states no type.
+    pub(super) fn texture_memory(&self, annotation: &'a ast::Expr, value: &'a ast::Expr) -> Option<Memory<'a>> {
         let ast::Expr::Call(call) = value else { return None };
         let args = match self.callee(&call.func)? {
             "nd_mem_alloc_with_scope" => &call.arguments.args[..],
@@ -153,13 +158,13 @@ impl<'a> Reader<'a> {
             _ => return None,
         };
         let ast::Expr::Call(handle) = annotation else { return None };
-        let ty = handle.arguments.args.first()?;
-        Some(self.memory_of(name, args, ty, call.range()))
+        Some(Memory { args, ty: handle.arguments.args.first()?, range: call.range() })
     }
 
     /// Reads the arguments of `T.nd_mem_alloc_with_scope(scope, rank, T.tvm_stack_make_shape(width, height))`; newer releases
     /// add the number of layers and the bits of a texel.
-    fn memory_of(&mut self, name: &str, args: &'a [ast::Expr], ty: &'a ast::Expr, range: TextRange) -> Option<Buffer> {
+    pub(super) fn memory_of(&mut self, name: &str, memory: Memory<'a>) -> Option<Buffer> {
+        let Memory { args, ty, range } = memory;
         let shape = args.get(2).and_then(|shape| match shape {
             ast::Expr::Call(call) if self.callee(&call.func) == Some("tvm_stack_make_shape") => Some(call),
             _ => None,

@@ -9,7 +9,7 @@ use super::super::point::Point;
 use super::question::{self, Question};
 use super::{inverse, parts};
 use crate::algebra::{self, PhysicalShape};
-use crate::report::{AtRow, Dim, MapReport};
+use crate::report::{Answer, AtRow, Dim, MapReport};
 
 /// Most points of a restricted domain that are enumerated to find the physical shape.
 const MAX_ENUMERATED: i128 = 1 << 15;
@@ -30,14 +30,17 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
     if let Some(predicate) = &question.predicate {
         claim = claim.restricted_to(predicate);
     }
-    let found = inverse::found(map, &physical, &question.assumptions);
-    let found = found.map(|found| inverse::restricted(found, claim));
+    let found = match &question.predicate {
+        Some(predicate) => inverse::found_below(predicate, claim),
+        None => inverse::found(map, &physical, &question.assumptions),
+    };
     let claims = Claims { judge, claim, inverse: inverse.as_ref(), padding: padding.as_ref(), found: &found };
     let mut judged = claims.judged();
-    let parts = if question.parts { Some(parts::parts(question, claim, judge, &mut judged.rows)?) } else { None };
+    let parts =
+        if question.parts { parts::parts(question, claim, judge, &mut judged.rows)?.into() } else { Answer::NotAsked };
     let subspace = match &question.inner {
-        Some((text, inner)) => Some(parts::subspace(question, (text, inner), claim, judge, &mut judged.rows)?),
-        None => None,
+        Some((text, inner)) => parts::subspace(question, (text, inner), claim, judge, &mut judged.rows)?.into(),
+        None => Answer::NotAsked,
     };
     // Claims are judged as they are, and made printable only afterwards: the judge sees no rewritten claim.
     let lambda = |claim: &InverseClaim| inverse::printable(claim).lambda();

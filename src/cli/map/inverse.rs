@@ -17,6 +17,38 @@ pub(super) fn found(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> 
     })
 }
 
+/// The inverse that the algebra finds of a restricted map: of the map on its box, or on the smaller box of the indices below
+/// the bounds that the predicate states.
+pub(super) fn found_below(predicate: &Expr, claim: MapClaim<'_>) -> Result<InverseClaim, String> {
+    let MapClaim { map, shape, assumptions, .. } = claim;
+    let whole = found(map, shape, assumptions).map(|found| restricted(found, claim));
+    let (vars, domain) = (map.vars(), below(predicate, map));
+    if whole.is_ok() || domain == map.domain() {
+        return whole;
+    }
+    let Ok(smaller) = IndexMap::new(vars.to_vec(), domain, map.outputs().to_vec(), Vec::new()) else { return whole };
+    let found = found(&smaller, shape, assumptions)?;
+    let inverse =
+        IndexMap::new(found.vars, shape.to_vec(), found.outputs, Vec::new()).map_err(|error| error.to_string())?;
+    Ok(with_own_padding(claim, &inverse))
+}
+
+/// The extents of the box of a map, cut off where the predicate states a number as the bound of an index.
+fn below(predicate: &Expr, map: &IndexMap) -> Vec<Expr> {
+    let parts = algebra::conjuncts(predicate);
+    let cut = |(var, extent): (&Var, &Expr)| {
+        let bounds = parts.iter().filter_map(|part| {
+            let Expr::Binary(op, lhs, rhs) = part else { return None };
+            let (Expr::Var(found), Some(bound)) = (lhs.as_ref(), rhs.as_const_int()) else { return None };
+            let end = if *op == BinaryOp::Lt { bound } else { bound.checked_add(1)? };
+            (found == var && matches!(op, BinaryOp::Lt | BinaryOp::Le) && end >= 1).then_some(end)
+        });
+        let least = bounds.chain(extent.as_const_int()).min();
+        least.and_then(|end| Expr::int_of(end, extent.dtype().scalar)).unwrap_or_else(|| extent.clone())
+    };
+    map.vars().iter().zip(map.domain()).map(cut).collect()
+}
+
 /// An inverse with the padding of another claim.
 pub(super) fn with_padding(inverse: &IndexMap, vars: &[Var], padding: &Expr) -> InverseClaim {
     let renaming = Substitution::new(vars, inverse.vars().iter().map(Expr::from));

@@ -68,7 +68,7 @@ pub(super) fn subspace(
     };
     let (outer_map, inner_map) = algebra::subspace_split(map, inner).map_err(fault)?;
     let extents = algebra::physical_shape(&inner_map, &question.assumptions).map_err(fault)?.extents;
-    let (outer_where, inner_where) = divided(question, text, inner)?;
+    let (outer_where, inner_where) = divided(question, question.predicate_text.as_ref().unwrap_or(text), inner)?;
     let blocks = outer_map.outputs().iter().zip(&extents).zip(inner_map.outputs());
     let values = blocks.map(|((outer, extent), inside)| outer.clone() * extent.clone() + inside.clone());
     let mut judged = vec![equal(question, claim, judge, values.collect(), "outer * block shape + inner")?];

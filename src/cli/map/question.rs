@@ -41,6 +41,8 @@ pub(in super::super) struct Question {
     pub(super) meaning: Option<IndexMap>,
     /// The predicate that restricts the domain, in the parameters of the map.
     pub(super) predicate: Option<Expr>,
+    /// The text of the predicate.
+    pub(super) predicate_text: Option<Source>,
     /// Whether the parts of each output are asked for.
     pub(super) parts: bool,
     /// The inner indices of a division of the map, with their text.
@@ -118,6 +120,7 @@ impl Question {
             points,
             meaning,
             predicate,
+            predicate_text: texts.predicate,
             parts: texts.parts,
             inner,
             inverse: texts.inverse,

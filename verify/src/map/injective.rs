@@ -51,7 +51,7 @@ struct Group {
     outputs: Vec<NodeId>,
 }
 
-/// The groups of a map over these outputs. An axis that no output depends on is a group without outputs; an axis of extent 1 is in no group.
+/// The groups of some outputs. An axis that no output depends on is a group without outputs; an axis of extent 1 is in no group.
 fn groups(builder: &Builder, axes: &[NodeId], outputs: &[NodeId]) -> Vec<Group> {
     let moving = |axis: &usize| builder.range(axes[*axis]).constant().is_none();
     let mut groups: Vec<Group> =

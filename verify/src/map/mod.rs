@@ -32,7 +32,7 @@ mod twice;
 mod value;
 mod witness;
 
-use tilewright_ir::{Bindings, DigitCertificate, Expr, IndexMap, InverseClaim, Var};
+use tilewright_ir::{Bindings, DigitCertificate, Expr, IndexMap, InverseClaim, ScalarType, Var};
 
 use self::case::{Case, Exhaustive, Shared, Tier};
 use crate::concrete::{extents, points};
@@ -220,6 +220,11 @@ impl MapClaim<'_> {
         let constant = self.map.domain().iter().chain(self.shape).chain(self.assumptions);
         if let Some(var) = constant.flat_map(Expr::vars).find(|var| self.map.vars().contains(var)) {
             return Some(format!("an extent or an assumption depends on the index `{var}`"));
+        }
+        if let Some(predicate) = self.predicate
+            && !(predicate.dtype().is_scalar() && predicate.dtype().scalar == ScalarType::Bool)
+        {
+            return Some(format!("the predicate `{predicate}` is neither true nor false"));
         }
         if let Some(inverse) = self.inverse {
             let fits = inverse.vars.len() == self.shape.len() && inverse.outputs.len() == self.map.vars().len();
