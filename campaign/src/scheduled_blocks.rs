@@ -22,7 +22,9 @@ use std::fmt::Write as _;
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_compiler::block_schedule::{BlockRef, BlockSchedule, BufferOf, LoopRef};
-use tilewright_ir::{AttrValue, Block, Diagnostic, Expr, Scalar, Scope, ThreadTag};
+use tilewright_ir::{
+    AttrValue, Block, Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, Scalar, Scope, Stmt, StmtKind, ThreadTag,
+};
 use tilewright_script::{Symbols, read_index_map};
 
 use crate::case::{Case, smaller, without_one};
@@ -296,8 +298,9 @@ impl ScheduledBlocks {
         }
     }
 
-    /// Whether the program after a step is what was asked for, where the values that it computes do not tell: memory and separators.
-    pub fn is_done(schedule: &BlockSchedule, step: &Step) -> bool {
+    /// Whether the program after a step is what was asked for, where the values that it computes do not tell: memory, separators, extents
+    /// of loops, and memory of each iteration that runs at once.
+    pub fn is_done(before: &PrimFunc, schedule: &BlockSchedule, step: &Step) -> bool {
         let written = |block: &usize| {
             let mut copy = schedule.clone();
             let block = block_of(&mut copy, *block)?;
@@ -308,9 +311,83 @@ impl ScheduledBlocks {
                 written(block).is_ok_and(|buffer| buffer.axis_separators.positions() == [1].as_slice())
             }
             Step::Scope(block, is_shared) => written(block).is_ok_and(|buffer| buffer.scope == memory(*is_shared)),
-            _ => true,
+            Step::Reorder(..) => {
+                let (old, new) = (loops(&before.body), loops(&schedule.func().body));
+                let is_kept = |run: &&For| {
+                    new.iter().any(|other| (&other.var, &other.min, &other.extent) == (&run.var, &run.min, &run.extent))
+                };
+                old.len() == new.len() && old.iter().all(is_kept)
+            }
+            Step::Kind(..) => {
+                let old = loops(&before.body);
+                let is_changed = |run: &&&For| old.iter().any(|other| other.var == run.var && other.kind != run.kind);
+                let new = loops(&schedule.func().body);
+                new.iter().filter(is_changed).all(|run| has_own_memory(&schedule.func().body, run))
+            }
+            Step::Split(..)
+            | Step::Fuse(..)
+            | Step::CacheRead(..)
+            | Step::CacheWrite(..)
+            | Step::ComputeAt(..)
+            | Step::ReverseComputeAt(..)
+            | Step::Inline(_)
+            | Step::ReverseInline(_)
+            | Step::Layout(..)
+            | Step::Axes(..)
+            | Step::Reindex(..)
+            | Step::Decompose(..)
+            | Step::Annotate(..) => true,
         }
     }
+}
+
+/// All loops of a statement.
+fn loops(stmt: &Stmt) -> Vec<&For> {
+    let mut found = Vec::new();
+    let mut rest = vec![stmt];
+    while let Some(stmt) = rest.pop() {
+        if let StmtKind::For(run) = &stmt.kind {
+            found.push(&**run);
+        }
+        rest.extend(stmt.children());
+    }
+    found
+}
+
+/// Whether memory that only the iterations of a loop use is allocated in the loop, if they run at once. Threads share that of their group.
+fn has_own_memory(body: &Stmt, run: &For) -> bool {
+    let is_thread = matches!(run.kind, ForKind::ThreadBinding(ThreadTag::Thread(_)));
+    let inside = allocated(&run.body);
+    let is_shared_in_vain = |buffer: &Buffer| {
+        let is_of_group = buffer.scope == Scope::Shared && is_thread;
+        let uses = n_uses(&run.body, buffer);
+        !is_of_group && !inside.contains(buffer) && uses > 0 && uses == n_uses(body, buffer)
+    };
+    !run.kind.is_concurrent() || !allocated(body).iter().any(is_shared_in_vain)
+}
+
+fn allocated(stmt: &Stmt) -> Vec<Buffer> {
+    let mut found = Vec::new();
+    stmt.walk(&mut |stmt| {
+        if let StmtKind::Allocate { buffer, .. } = &stmt.kind {
+            found.push(buffer.clone());
+        }
+    });
+    found
+}
+
+/// The number of loads and stores of a buffer.
+fn n_uses(stmt: &Stmt, buffer: &Buffer) -> usize {
+    let mut count = 0;
+    stmt.walk(&mut |stmt| {
+        count += usize::from(matches!(&stmt.kind, StmtKind::Store { buffer: stored, .. } if stored == buffer));
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| {
+                count += usize::from(matches!(part, Expr::Load { buffer: read, .. } if read == buffer));
+            });
+        }
+    });
+    count
 }
 
 /// Layouts of matrices. All of them are injective.

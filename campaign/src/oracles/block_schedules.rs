@@ -2,10 +2,10 @@
 //!
 //! | checked | a failure is |
 //! |---|---|
-//! | the program after a step | it is not valid; all of the step is proved, and it leaves something else, traps or has a race; it does, and nothing makes the step wrong |
+//! | the program after a step | it is not valid or not what was asked for; it leaves something else, traps or has a race, and the step is proved, or should be right |
 //! | the verdicts on a step, and on what its blocks say | one is refuted although runs agree; an internal error |
 //! | a step with a mistake | the judge proves it although it leaves something else |
-//! | the program without blocks | the lowering is not proved, or leaves something else |
+//! | the program without blocks | it leaves something else |
 //!
 //! A step may ask for what is wrong, such as a loop of a sum whose iterations run at once: then it must not be proved, and the
 //! schedule ends.
@@ -134,7 +134,7 @@ impl BlockSchedules {
             if schedule.steps().len() == n_steps {
                 continue;
             }
-            if !ScheduledBlocks::is_done(&schedule, step) {
+            if !ScheduledBlocks::is_done(&last.func, &schedule, step) {
                 let text = print_func(schedule.func());
                 return Err(Failure::outcome(format!("{} does not do what it is asked for", step.name()), text));
             }
@@ -153,7 +153,7 @@ impl BlockSchedules {
                 Next::Stop => return Ok(Outcome::Held),
             }
         }
-        self.lowered(&last, &runs, tally)?;
+        lowered(&last, &runs, tally)?;
         Ok(open.map_or(Outcome::Held, Outcome::Undecided))
     }
 
@@ -251,20 +251,17 @@ impl BlockSchedules {
         }
         Ok(())
     }
+}
 
-    /// Lowers the blocks of the last program.
-    fn lowered(&self, last: &ChainLink, runs: &Runs<'_>, tally: &mut Tally) -> Result<(), Outcome> {
-        let Ok(lowered) = lower_blocks(&last.func) else { return Ok(()) };
-        let link = last.then("lower_blocks", lowered.func.clone(), &lowered.evidence);
-        let link = link.map_err(|why| Failure::outcome("lower_blocks moves its arguments to no place", why))?;
-        if let Some(how) = runs.difference(&link, tally) {
-            return Err(Failure::outcome(
-                "lower_blocks changes the result",
-                format!("{how}\n{}", print_func(&last.func)),
-            ));
-        }
-        Ok(())
+/// Lowers the blocks of the last program.
+fn lowered(last: &ChainLink, runs: &Runs<'_>, tally: &mut Tally) -> Result<(), Outcome> {
+    let Ok(lowered) = lower_blocks(&last.func) else { return Ok(()) };
+    let link = last.then("lower_blocks", lowered.func.clone(), &lowered.evidence);
+    let link = link.map_err(|why| Failure::outcome("lower_blocks moves its arguments to no place", why))?;
+    if let Some(how) = runs.difference(&link, tally) {
+        return Err(Failure::outcome("lower_blocks changes the result", format!("{how}\n{}", print_func(&last.func))));
     }
+    Ok(())
 }
 
 /// What comes after a step.
@@ -282,7 +279,7 @@ enum Next {
 fn may_be_wrong(step: &Step, is_padded: bool) -> bool {
     match step {
         Step::CacheRead(..) | Step::CacheWrite(..) => is_padded,
-        Step::Kind(..) | Step::Reorder(..) | Step::Decompose(..) | Step::Scope(..) => true,
+        Step::Kind(..) | Step::Reorder(..) | Step::Scope(..) => true,
         Step::Split(..)
         | Step::Fuse(..)
         | Step::ComputeAt(..)
@@ -293,6 +290,7 @@ fn may_be_wrong(step: &Step, is_padded: bool) -> bool {
         | Step::Axes(..)
         | Step::Separator(_)
         | Step::Reindex(..)
+        | Step::Decompose(..)
         | Step::Annotate(..) => false,
     }
 }

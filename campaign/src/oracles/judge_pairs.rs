@@ -69,7 +69,7 @@ impl JudgePairs {
     /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, timeout: TIMEOUT, rlimit: RLIMIT, ..Budget::default() };
-        let small = Budget { part_steps: PART_STEPS, ..budget.clone() };
+        let small = Budget { part_steps: PART_STEPS, ..budget };
         let make = |budget| Judge::new(budget, tilewright_search::strategies()).map_err(|error| error.to_string());
         Ok(Self { judge: make(budget)?, in_parts: make(small)? })
     }
@@ -111,7 +111,7 @@ impl Oracle for JudgePairs {
                 return outcome;
             }
         }
-        let judge = if texts.after.len() % 2 == 0 { &self.judge } else { &self.in_parts };
+        let judge = if texts.after.len().is_multiple_of(2) { &self.judge } else { &self.in_parts };
         let reports = match pair::validate(before, after, &[], judge) {
             Ok(judged) => judged.reports,
             Err(_) if matches!(examined.truth, Truth::Different(_)) => return Outcome::Held,

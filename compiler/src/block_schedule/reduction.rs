@@ -22,7 +22,8 @@ impl BlockSchedule {
     /// Initialises a reduction in a block of its own, in front of a loop. Returns that block.
     ///
     /// # Errors
-    /// `schedule`: the block is gone or has no initialisation, the loop is not around it, or a loop around the reduction counts both
+    /// `schedule`: the block is gone or has no initialisation, the loop is not around it or is inside of a loop of a
+    /// reduced axis, or a loop around the reduction counts both
     /// reduced axes and others.
     pub fn decompose_reduction(&mut self, block: BlockRef, run: &LoopRef) -> Result<BlockRef, Diagnostic> {
         let found = self.block(block)?;
@@ -30,6 +31,13 @@ impl BlockSchedule {
         let at = found.loops.iter().position(|other| other.var == run.0).ok_or_else(|| {
             fault(format!("`{}` is not a loop around block `{name}`", run.name()), "name one of `sch.get_loops(block)`")
         })?;
+        let counts = |run: &&&For| {
+            found.axes().any(|(axis, value)| axis.kind == AxisKind::Reduce && value.vars().contains(&run.var))
+        };
+        if let Some(outer) = found.loops[..at].iter().find(counts) {
+            let message = format!("`{}` is inside of `{}`, which counts a reduced axis", run.name(), outer.var);
+            return Err(fault(message, "each sum starts once: name a loop around all loops of reduced axes"));
+        }
         let (init, rest) = parts(&found)?;
         let names = (self.fresh_block_name(&format!("{name}_init")), self.fresh_block_name(&format!("{name}_update")));
         let inner = Inner::of(&found, &found.loops[at..])?;
