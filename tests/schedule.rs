@@ -188,7 +188,7 @@ s[T].compute_at(s[B], yo)",
         ],
     ),
     (
-        "reduced loops inside, in another order",
+        "parts, and reduced loops in another order",
         "A = te.placeholder((n, 3, 5), dtype='int32', name='A')
 k = te.reduce_axis((0, 3), name='k')
 l = te.reduce_axis((0, 5), name='l')
@@ -197,7 +197,7 @@ B = te.compute((n,), lambda y: T[y] * 3, name='B')
 s = te.create_schedule(B.op)
 yo, yi = s[B].split(B.op.axis[0], factor=6)
 io, ii = s[T].split(T.op.axis[0], nparts=4)
-s[T].reorder(io, ii, l, k)
+s[T].reorder(io, ii, s[T].op.reduce_axis[1], s[T].op.reduce_axis[0])
 s[T].compute_at(s[B], yo)",
         &[("i_outer * 2 + i_inner < 6", "i_outer * 2 + i_inner < 5"), ("k, l]", "k, 0]")],
     ),

@@ -2,6 +2,7 @@
 
 use tilewright_algebra::inverse;
 use tilewright_ir::{BinaryOp, Buffer, BufferClaim, Evidence, Expr};
+use tilewright_verify::path::Step;
 use tilewright_verify::reorder::Statement;
 
 /// Pairs of an index before and the index after that it equals, and how much of the two stores is alike.
@@ -19,7 +20,23 @@ pub(super) fn of(before: &Statement, after: &Statement, evidence: &Evidence) -> 
     let mut found = Equations::default();
     found.access((&before.buffer, &before.indices), (&after.buffer, &after.indices), evidence)?;
     found.values(&before.value, &after.value, evidence);
+    for (old, new) in asked(before).into_iter().zip(asked(after)) {
+        found.values(old, new, evidence);
+    }
     Some(found)
+}
+
+/// The conditions around a store that read memory, outermost first.
+fn asked(store: &Statement) -> Vec<&Expr> {
+    let mut found = Vec::new();
+    for step in &store.path.steps {
+        if let Step::Guard(cond, _) = step
+            && cond.reads_memory()
+        {
+            found.push(cond);
+        }
+    }
+    found
 }
 
 impl Equations {
@@ -27,7 +44,13 @@ impl Equations {
     fn access(&mut self, old: (&Buffer, &[Expr]), new: (&Buffer, &[Expr]), evidence: &Evidence) -> Option<()> {
         let indices = in_old_layout(old.0, new.0, new.1, evidence)?;
         (indices.len() == old.1.len()).then_some(())?;
-        self.pairs.extend(old.1.iter().cloned().zip(indices));
+        for (old, new) in old.1.iter().zip(indices) {
+            if old.reads_memory() && new.reads_memory() {
+                self.values(old, &new, evidence);
+            } else {
+                self.pairs.push((old.clone(), new));
+            }
+        }
         self.score += 1;
         Some(())
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The part of a tensor that one iteration of the other stage reads is known only where the tensor is computed there. So the stage is
-//! lowered with the loops of its definition, and each change of these loops is a step of the schedule behind `compute_at`. It is then about
+//! lowered with one loop for each axis of its definition, and each change of these loops is a step of the schedule behind `compute_at`. It is then about
 //! the loops over that part: a factor that does not divide it has a guard, as everywhere else. If a loop over an axis runs inside of a
 //! reduction, the identity is stored by a nest of its own, whose loops change in the same way.
 
@@ -57,32 +57,43 @@ pub(super) fn check(stage: &StageData, buffer: &Buffer) -> Built<()> {
     Ok(())
 }
 
-/// The stage with the loops of its definition.
+/// The stage with the loops of its definition over its axes. Reduced loops do not depend on the part that is read, and stay as they are
+/// scheduled.
 pub(super) fn original(stage: &StageData) -> StageData {
-    let run = |at: &usize| {
-        let LoopData { name, extent, reduce, kind_place, axis, .. } = &stage.loops[*at];
-        let (name, extent, axis) = (name.clone(), extent.clone(), axis.clone());
-        LoopData {
-            name,
-            extent,
-            reduce: *reduce,
-            kind: ForKind::Serial,
-            kind_place: *kind_place,
-            axis,
-            annotations: Vec::new(),
-        }
+    let run = |run: &LoopData| LoopData {
+        name: run.name.clone(),
+        extent: run.extent.clone(),
+        reduce: run.reduce,
+        kind: ForKind::Serial,
+        kind_place: run.kind_place,
+        axis: run.axis.clone(),
+        annotations: Vec::new(),
     };
-    let loops: Vec<LoopData> = stage.roots.iter().chain(&stage.reduced).map(run).collect();
     let mut original = StageData::new(stage.tensor, stage.work, &[], &[]);
     (original.roots, original.reduced) = (stage.roots.clone(), stage.reduced.clone());
     original.layout_axes.clone_from(&stage.roots);
     original.leaves = first_order(stage);
-    original.loops = loops;
+    original.loops = stage.loops.iter().map(run).collect();
+    original.relations = stage.relations.iter().filter_map(|relation| of_reduced(stage, relation)).collect();
     original.names_init = is_apart(stage);
     original.scope = stage.scope;
     original.attached = stage.attached;
     original.redirects.clone_from(&stage.redirects);
     original
+}
+
+/// A relation of reduced loops.
+fn of_reduced(stage: &StageData, relation: &Relation) -> Option<Relation> {
+    match relation {
+        Relation::Split { parent, outer, inner, factor, exact, by } if stage.loops[*parent].reduce => {
+            let (parent, outer, inner) = (*parent, *outer, *inner);
+            Some(Relation::Split { parent, outer, inner, factor: factor.clone(), exact: *exact, by: *by })
+        }
+        Relation::Fuse { outer, inner, fused } if stage.loops[*fused].reduce => {
+            Some(Relation::Fuse { outer: *outer, inner: *inner, fused: *fused })
+        }
+        Relation::Split { .. } | Relation::Fuse { .. } | Relation::Layout { .. } => None,
+    }
 }
 
 /// Whether a loop over an axis runs inside of a reduced one: then two nests compute the tensor.
@@ -92,9 +103,11 @@ fn is_apart(stage: &StageData) -> bool {
     stage.leaves[first..].iter().any(|leaf| !is_reduced(leaf))
 }
 
-/// The loops of the definition, outermost first. Reduced loops come first if the identity is stored by a nest of its own.
+/// The loops over the axes of the definition and the reduced loops, outermost first. Reduced loops come first if the identity is
+/// stored by a nest of its own.
 fn first_order(stage: &StageData) -> Vec<usize> {
-    let (spatial, reduced) = (stage.roots.iter().copied(), stage.reduced.iter().copied());
+    let reduced = stage.leaves.iter().copied().filter(|&leaf| stage.loops[leaf].reduce);
+    let spatial = stage.roots.iter().copied();
     if is_apart(stage) { reduced.chain(spatial).collect() } else { spatial.chain(reduced).collect() }
 }
 
@@ -187,18 +200,16 @@ impl<'s> Remade<'s> {
         self.reorder(order);
     }
 
-    /// The steps to another order. Loops over axes and reduced loops are ordered apart where statements stand between them.
+    /// The step to another order. Reduced loops keep theirs, and are not named where a statement stands in front of them.
     fn reorder(&mut self, order: Vec<usize>) {
-        let groups: &[&[bool]] = if is_apart(self.stage) { &[&[false, true]] } else { &[&[false], &[true]] };
-        for group in groups {
-            let of_group = |order: &[usize]| -> Vec<usize> {
-                order.iter().copied().filter(|&at| group.contains(&self.stage.loops[at].reduce)).collect()
-            };
-            let (old, new) = (of_group(&self.order), of_group(&order));
-            if old != new {
-                let names: Vec<String> = new.iter().map(|&at| self.named(at)).collect();
-                self.step("reorder", names.join(":"));
-            }
+        let is_apart = is_apart(self.stage);
+        let named = |order: &[usize]| -> Vec<usize> {
+            order.iter().copied().filter(|&at| is_apart || !self.stage.loops[at].reduce).collect()
+        };
+        let (old, new) = (named(&self.order), named(&order));
+        if old != new {
+            let names: Vec<String> = new.iter().map(|&at| self.named(at)).collect();
+            self.step("reorder", names.join(":"));
         }
         self.order = order;
     }
