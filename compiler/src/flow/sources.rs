@@ -312,12 +312,16 @@ fn equal_sides(cond: &Expr) -> Vec<(Expr, Expr)> {
 
 /// What a condition says to be less than what.
 fn bounds(cond: &Expr) -> Vec<(Expr, Expr)> {
+    let below = |a: &Expr, b: &Expr| (a.clone(), b.clone());
+    let at_most = |a: &Expr, b: &Expr| (a.clone(), b.clone() + Expr::int(1));
     let of = |part: &Expr| match part {
-        Expr::Binary(BinaryOp::Lt, a, b) => Some((Expr::clone(a), Expr::clone(b))),
-        Expr::Binary(BinaryOp::Le, a, b) => Some((Expr::clone(a), Expr::clone(b) + Expr::int(1))),
-        Expr::Binary(BinaryOp::Gt, a, b) => Some((Expr::clone(b), Expr::clone(a))),
-        Expr::Binary(BinaryOp::Ge, a, b) => Some((Expr::clone(b), Expr::clone(a) + Expr::int(1))),
-        _ => None,
+        Expr::Binary(BinaryOp::Lt, a, b) => vec![below(a, b)],
+        Expr::Binary(BinaryOp::Le, a, b) => vec![at_most(a, b)],
+        Expr::Binary(BinaryOp::Gt, a, b) => vec![below(b, a)],
+        Expr::Binary(BinaryOp::Ge, a, b) => vec![at_most(b, a)],
+        // The first iteration of a reduction, where it starts.
+        Expr::Binary(BinaryOp::Eq, a, b) => vec![at_most(a, b), at_most(b, a)],
+        _ => Vec::new(),
     };
-    conjuncts(cond).iter().filter_map(of).collect()
+    conjuncts(cond).iter().flat_map(of).collect()
 }

@@ -31,8 +31,27 @@ pub fn find(
     evidence: &Evidence,
     outputs: &[(Buffer, Buffer)],
 ) -> Result<Matching, String> {
-    let found = find_with(func, definitions, evidence, outputs, false);
-    found.or_else(|why| find_with(func, definitions, evidence, outputs, true).map_err(|_| why))
+    // Operands that only one of the programs pads are choices inside of products there alone.
+    let [old, new] = definitions.map(has_padded_operands);
+    let find = |opens_products| find_with(func, definitions, evidence, outputs, opens_products);
+    find(old != new).or_else(|why| find(old == new).map_err(|_| why))
+}
+
+/// Whether a factor of a product is a choice.
+fn has_padded_operands(definition: &Definition) -> bool {
+    let mut found = false;
+    let mut look = |part: &Expr| {
+        if let Expr::Binary(BinaryOp::Mul, a, b) = part {
+            found |= [a, b].into_iter().any(|factor| matches!(**factor, Expr::IfThenElse(..) | Expr::Select(..)));
+        }
+    };
+    for stage in &definition.stages {
+        match &stage.body {
+            StageBody::Elementwise(value) => value.walk(&mut look),
+            StageBody::Reduce { source, .. } => source.walk(&mut look),
+        }
+    }
+    found
 }
 
 /// [`find`] with or without choices inside of products taken apart.

@@ -238,8 +238,18 @@ impl<'a> Reordered<'a> {
     /// What is asked of one store after by itself.
     fn one_by_one(&self, moved: &Moved<'_>, relation: &Relation<'_>) -> [Report; 2] {
         let subject = moved.after.subject.clone();
-        let into = Judge::report(Obligation::Iteration, subject.clone(), || suspected(self.into(moved)));
-        let same = Judge::report(Obligation::Simulation, subject, || suspected(self.same(moved, relation)));
+        // Of a store that no instance comes to, everything holds.
+        let or_never = |found: Decision| {
+            if found.0.is_proved() {
+                return found;
+            }
+            let never = holds(self.judge, &moved.after.path, &Expr::bool(false));
+            if never.0.is_proved() { never } else { found }
+        };
+        let into = || suspected(or_never(self.into(moved)));
+        let into = Judge::report(Obligation::Iteration, subject.clone(), into);
+        let same = || suspected(or_never(self.same(moved, relation)));
+        let same = Judge::report(Obligation::Simulation, subject, same);
         [into, same]
             .map(|report| report.placed(Side::After, moved.after.span).compared_with(Side::Before, moved.before.span))
     }
