@@ -37,7 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "tilewright-network",
-        &["tilewright-ir", "tilewright-interp", "tilewright-compiler", "tilewright-memory"],
+        &["tilewright-ir", "tilewright-verify", "tilewright-interp", "tilewright-compiler", "tilewright-memory"],
     ),
     (
         "tilewright",
@@ -84,8 +84,8 @@ const OWNED: &[(&str, &str)] =
 const MAX_LINES: usize = 600;
 
 const FOLDERS: &[&str] = &[
-    "ir", "script", "verify", "interp", "device", "algebra", "compiler", "memory", "network", "campaign", "src", "examples",
-    "tests", "benches", "fuzz",
+    "ir", "script", "verify", "interp", "device", "algebra", "compiler", "memory", "network", "campaign", "src",
+    "examples", "tests", "benches", "fuzz",
 ];
 
 fn root() -> &'static Path {

@@ -101,7 +101,8 @@ impl Network {
     /// Bytes of all constants in memory.
     pub fn constant_bytes(&self, model: &Model) -> u64 {
         let constants = self.tensors.iter().filter(|tensor| model.values[tensor.value].contents.is_some());
-        let bytes = |tensor: &GraphValue| tensor.operand.physical().iter().product::<u64>() * tensor.operand.dtype.bytes();
+        let bytes =
+            |tensor: &GraphValue| tensor.operand.physical().iter().product::<u64>() * tensor.operand.dtype.bytes();
         constants.map(bytes).sum()
     }
 }

@@ -34,7 +34,8 @@ pub fn read(bytes: &[u8]) -> Result<Array, String> {
     let elements = match file.try_data::<f32>() {
         Ok(reader) => reader.collect::<Result<_, _>>().map_err(wrong)?,
         Err(file) => {
-            let reader = file.try_data::<f64>().map_err(|_| format!("its elements are {}, not float32", dtype.descr()))?;
+            let reader =
+                file.try_data::<f64>().map_err(|_| format!("its elements are {}, not float32", dtype.descr()))?;
             #[expect(clippy::cast_possible_truncation, reason = "networks are computed in float32")]
             let rounded = reader.map(|value| value.map(|value| value as f32)).collect::<Result<_, _>>();
             rounded.map_err(wrong)?

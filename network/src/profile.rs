@@ -59,7 +59,9 @@ impl FromStr for Profile {
             name = format!("{name} {option}");
         }
         let found = PROFILES.iter().find(|profile| profile.name == name);
-        found.cloned().ok_or_else(|| format!("there is no device of this name in `{name}`; the targets are {}", known()))
+        found
+            .cloned()
+            .ok_or_else(|| format!("there is no device of this name in `{name}`; the targets are {}", known()))
     }
 }
 

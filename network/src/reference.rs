@@ -70,9 +70,10 @@ impl Array<'_> {
     /// The element at indices, where an axis of extent 1 is repeated and missing axes are in front.
     fn broadcast(&self, indices: &[usize]) -> f64 {
         let own = &indices[indices.len() - self.shape.len()..];
-        let position = own.iter().zip(&self.shape).fold(0, |sum, (&index, &extent)| {
-            sum * extent + if extent == 1 { 0 } else { index }
-        });
+        let position = own
+            .iter()
+            .zip(&self.shape)
+            .fold(0, |sum, (&index, &extent)| sum * extent + if extent == 1 { 0 } else { index });
         self.at(position)
     }
 
@@ -197,8 +198,8 @@ fn computed(model: &Model, node: &Node, operands: &[Array<'_>]) -> Vec<f32> {
 
 /// Calls a function with row, column and position in the window of each element of the operand that the window at `at` covers.
 fn each(window: &Window, shape: &[usize], at: &[usize], mut visit: impl FnMut(usize, usize, usize)) {
-    let [kernel, strides, dilations] =
-        [window.kernel, window.strides, window.dilations].map(|pair| pair.map(|size| usize::try_from(size).unwrap_or(0)));
+    let [kernel, strides, dilations] = [window.kernel, window.strides, window.dilations]
+        .map(|pair| pair.map(|size| usize::try_from(size).unwrap_or(0)));
     let pads = window.pads.map(|pad| usize::try_from(pad).unwrap_or(0));
     let place = |direction: usize, step: usize| {
         let place = at[2 + direction] * strides[direction] + step * dilations[direction];
@@ -246,7 +247,13 @@ fn unary(function: Unary, x: f64) -> f64 {
         Unary::Clip { low, high } => x.min(high.into()).max(low.into()),
         Unary::Sigmoid => 1.0 / (1.0 + (-x).exp()),
         Unary::Tanh => x.tanh(),
-        Unary::LeakyRelu { alpha } => if x < 0.0 { x * f64::from(alpha) } else { x },
+        Unary::LeakyRelu { alpha } => {
+            if x < 0.0 {
+                x * f64::from(alpha)
+            } else {
+                x
+            }
+        }
     }
 }
 

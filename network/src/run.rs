@@ -57,7 +57,12 @@ impl Network {
     /// Compares the tensors that each step wrote with the values of the reference. `written` has one list for each step.
     ///
     /// Padding is not compared: it is no element of the logical tensor.
-    pub fn differences(&self, model: &Model, values: &[Option<Vec<f32>>], written: &[&[Tensor]]) -> Vec<Vec<Difference>> {
+    pub fn differences(
+        &self,
+        model: &Model,
+        values: &[Option<Vec<f32>>],
+        written: &[&[Tensor]],
+    ) -> Vec<Vec<Difference>> {
         let steps = self.graph.graph.steps.iter().zip(written);
         let of_step = |(step, written): (&tilewright_ir::GraphStep, &&[Tensor])| {
             let pairs = step.writes.iter().zip(*written);

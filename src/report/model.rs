@@ -74,15 +74,20 @@ impl ModelReport {
 /// The report for people.
 pub(super) fn text(out: &mut String, report: &ModelReport, style: Style) {
     let ModelReport { target, nodes, kernels, conversions, constant_bytes, .. } = report;
-    let said = format!("  target {target}: {nodes} nodes, {kernels} kernels, {conversions} conversions, {constant_bytes} bytes of constants");
+    let said = format!(
+        "  target {target}: {nodes} nodes, {kernels} kernels, {conversions} conversions, {constant_bytes} bytes of constants"
+    );
     line(out, &said, style);
     if !report.explain {
         return;
     }
     out.push('\n');
     let mut rows = vec![["value", "shape", "scope", "reason"].map(str::to_owned).to_vec()];
-    rows.extend(report.values.iter().map(|row| {
-        vec![row.value.clone(), format!("{:?}", row.shape), row.scope.to_owned(), row.reason.clone()]
-    }));
+    rows.extend(
+        report
+            .values
+            .iter()
+            .map(|row| vec![row.value.clone(), format!("{:?}", row.shape), row.scope.to_owned(), row.reason.clone()]),
+    );
     table(out, &rows, style);
 }

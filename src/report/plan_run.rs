@@ -18,11 +18,11 @@ use tilewright_verify::Report;
 
 use super::check::{advised, status, steps};
 use super::lines::{line, table};
-use super::obligation::{Texts, obligation};
+use super::obligation::{Texts, obligation, under};
 use super::text::Style;
 use crate::harness::compare::Mismatch;
 use crate::harness::engine::{EngineFault, Status};
-use crate::pipeline::outcome::{StepOutcome, Summary};
+use crate::pipeline::outcome::{StepOutcome, Summary, premises};
 use crate::runtime::{Compared, GraphRun};
 
 /// The kernels of a planned graph: their proofs and their results.
@@ -179,17 +179,39 @@ impl DeviceRow {
         Self { differences, ..row }
     }
 
+    /// A model whose kernels ran in the interpreter, without pools.
+    pub fn interpreted(name: String, differences: Vec<DifferenceRow>) -> Self {
+        let run = GraphRun { steps: Vec::new(), end: Vec::new(), outputs: Vec::new(), pool_bytes: 0 };
+        Self::ran_model(name, &run, differences, false)
+    }
+
     /// A graph that did not run, or gave no result.
     pub fn fault(device: Option<String>, fault: EngineFault) -> Self {
         let (status, why) = fault.into_status();
-        Self { device, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), differences: Vec::new(), reason: advised(status, Some(why)) }
+        Self {
+            device,
+            status,
+            pool_bytes: 0,
+            steps: Vec::new(),
+            end: Vec::new(),
+            differences: Vec::new(),
+            reason: advised(status, Some(why)),
+        }
     }
 
     /// A graph that was not to be run.
     pub fn not_requested() -> Self {
         let status = Status::NotRequested;
         let reason = advised(status, None);
-        Self { device: None, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), differences: Vec::new(), reason }
+        Self {
+            device: None,
+            status,
+            pool_bytes: 0,
+            steps: Vec::new(),
+            end: Vec::new(),
+            differences: Vec::new(),
+            reason,
+        }
     }
 }
 
@@ -216,10 +238,16 @@ pub(super) fn text(out: &mut String, run: &RunReport, style: Style) {
     let mut rows = vec![vec!["function".to_owned(), "obligations proved".to_owned()]];
     let proved = |row: &FunctionRow| {
         let all = || row.steps.iter().flat_map(|step| &step.reports);
-        format!("{} of {}", all().filter(|report| report.verdict.is_proved()).count(), all().count())
+        let proved = format!("{} of {}", all().filter(|report| report.verdict.is_proved()).count(), all().count());
+        proved + &under(row.verdict, premises(&row.steps).len())
     };
     rows.extend(run.functions.iter().map(|row| vec![row.name.clone(), proved(row)]));
     table(out, &rows, style);
+    for row in &run.functions {
+        for premise in premises(&row.steps) {
+            line(out, &format!("  premise of {}: {premise}", row.name), style);
+        }
+    }
     for report in run.reports().filter(|report| style.verbose || !report.verdict.is_proved()) {
         obligation(out, report, Texts::one(&run.kernels), style);
     }

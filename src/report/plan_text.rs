@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use tilewright_ir::TensorRole;
 
 use super::lines::{line, shortened, table};
+use super::model;
 use super::obligation::{Texts, obligation};
 use super::plan::{AmountsRow, PartRow, PlaceRow, PlanReport, PoolRow, TensorRow};
-use super::model;
 use super::plan_run;
 use super::text::Style;
 use crate::harness::engine::Status;

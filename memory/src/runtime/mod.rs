@@ -132,7 +132,11 @@ impl<'a> Network<'a> {
             let fault = Diagnostic::error("graph-function", None, message);
             faults.push(fault.with_help(format!("the functions are {names}")));
         }
-        if faults.is_empty() { Ok(Self { graph: &graph.graph, plan, functions, expected: Expected::Functions }) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(Self { graph: &graph.graph, plan, functions, expected: Expected::Functions })
+        } else {
+            Err(faults)
+        }
     }
 
     /// Checks that graph, plan, functions and inputs fit together, as [`run_graph`] does.
@@ -220,6 +224,15 @@ pub fn run_graph(network: &Network<'_>, inputs: &[Tensor], session: &Session) ->
         }
     }
     Ok(run)
+}
+
+/// Executes a planned graph in the interpreter, without pools: returns the tensors that each step writes, in order.
+///
+/// # Errors
+/// The parts do not fit together, or the interpreter fails.
+pub fn interpret_graph(network: &Network<'_>, inputs: &[Tensor]) -> Result<Vec<Vec<Tensor>>, GraphFault> {
+    let bound = bind::bind(network, inputs).map_err(GraphFault::Input)?;
+    Ok(reference::run(&bound, &network.functions, inputs)?.written)
 }
 
 /// The pools to read back during the run and at its end.

@@ -45,7 +45,8 @@ pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
         return Err(unsupported);
     }
     let ours = proto.opset_import.iter().find(|set| set.domain.is_empty() || set.domain == "ai.onnx");
-    let mut reader = Reader { model: Model::default(), names: BTreeMap::new(), opset: ours.map_or(1, |set| set.version) };
+    let mut reader =
+        Reader { model: Model::default(), names: BTreeMap::new(), opset: ours.map_or(1, |set| set.version) };
     reader.graph(graph).map_err(|fault| vec![fault])?;
     Ok(reader.model)
 }
@@ -73,8 +74,11 @@ fn unsupported(graph: &GraphProto) -> Vec<Diagnostic> {
     let unknown = graph.node.iter().enumerate().filter(|(_, node)| !is_ours(node) || !nodes::is_known(&node.op_type));
     let report = |(number, node): (usize, &NodeProto)| {
         let domain = if is_ours(node) { String::new() } else { format!(" of `{}`", node.domain) };
-        let message =
-            format!("node `{}` has the operator `{}`{domain}, which is not supported", label(node, number), node.op_type);
+        let message = format!(
+            "node `{}` has the operator `{}`{domain}, which is not supported",
+            label(node, number),
+            node.op_type
+        );
         fault("onnx-operator", message).with_help(format!("supported are {}", nodes::OPERATORS.join(", ")))
     };
     unknown.map(report).collect()
@@ -192,9 +196,7 @@ impl Reader {
         attributes: &mut Attributes<'_>,
     ) -> Result<Option<(Vec<u64>, Contents)>, String> {
         match node.op_type.as_str() {
-            "Constant" => {
-                tensors::read(attributes.tensor("value").ok_or("it has no attribute `value`")?).map(Some)
-            }
+            "Constant" => tensors::read(attributes.tensor("value").ok_or("it has no attribute `value`")?).map(Some),
             "ConstantOfShape" => {
                 let shape = operands.first().copied().flatten();
                 let shape = shape.and_then(|value| self.model.values[value].contents.as_ref()?.integers());

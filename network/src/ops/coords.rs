@@ -86,7 +86,11 @@ pub(super) fn load(te: &Builder, (tensor, operand): (Tensor, &Operand), at: &[Co
 }
 
 /// The element of an operand that is broadcast to a result of more axes: an axis of extent 1 has one element.
-pub(super) fn load_broadcast(te: &Builder, (tensor, operand): (Tensor, &Operand), at: &[Coord]) -> Result<Expr, Diagnostic> {
+pub(super) fn load_broadcast(
+    te: &Builder,
+    (tensor, operand): (Tensor, &Operand),
+    at: &[Coord],
+) -> Result<Expr, Diagnostic> {
     if operand.arrangement == Arrangement::Vector4 {
         // A constant for each channel, whatever its logical axes were.
         return load(te, (tensor, operand), &at[1..2]);

@@ -183,13 +183,7 @@ fn windowed(
     inside.map_or(Ok(read.clone()), |inside| if_then_else(inside, read, float(outside)))
 }
 
-fn convolution(
-    te: &Builder,
-    window: &Window,
-    groups: u64,
-    operands: &[Bound<'_>],
-    at: &[Coord],
-) -> Defined<StageBody> {
+fn convolution(te: &Builder, window: &Window, groups: u64, operands: &[Bound<'_>], at: &[Coord]) -> Defined<StageBody> {
     let (image, weight) = (operands[0], operands[1]);
     let (channels, filters) = (image.1.shape[1], weight.1.shape[0]);
     let (per_group, filters_per_group) = (channels / groups, filters / groups);
@@ -290,9 +284,7 @@ fn joined(te: &Builder, axis: usize, operands: &[Bound<'_>], at: &[Coord]) -> De
         let mut own = at.to_vec();
         own[axis] = match &at[axis] {
             Coord::Whole(place) => Coord::Whole(minus(place.clone(), begin)),
-            Coord::Split { block, lane } => {
-                Coord::Split { block: minus(block.clone(), begin / 4), lane: lane.clone() }
-            }
+            Coord::Split { block, lane } => Coord::Split { block: minus(block.clone(), begin / 4), lane: lane.clone() },
         };
         let read = load(te, *operand, &own)?;
         value = Some(match value {

@@ -70,7 +70,9 @@ pub fn unwritable(op: &Op, operands: &[Operand], result: &Operand) -> Option<Str
     match result.arrangement {
         Arrangement::Plain => return None,
         Arrangement::Channels4 => {}
-        Arrangement::Filter4 | Arrangement::Vector4 => return Some("only constants are arranged as weights".to_owned()),
+        Arrangement::Filter4 | Arrangement::Vector4 => {
+            return Some("only constants are arranged as weights".to_owned());
+        }
     }
     let channels = |operand: &Operand| operand.shape.get(1).copied().unwrap_or(1);
     match op {

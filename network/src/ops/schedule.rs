@@ -3,7 +3,7 @@
 //! | result | groups | work-items | vector |
 //! |---|---|---|---|
 //! | NCHW4c | batches and texels of channels; rows | columns | the 4 lanes |
-//! | row-major | all axes but the last; parts of the last | the last axis | none |
+//! | row-major | the first two axes; the other axes but the last; parts of the last | the last axis | none |
 //!
 //! A reduction is computed at the innermost thread, in registers.
 
@@ -83,7 +83,8 @@ fn scheduled(
     let mut stage = schedule.stage(result)?;
     let axes = stage.axes();
     let shape = operand.physical();
-    let (outer, last) = if is_texture { (&axes[..3], axes[3]) } else { (&axes[..axes.len() - 1], axes[axes.len() - 1]) };
+    let (outer, last) =
+        if is_texture { (&axes[..3], axes[3]) } else { (&axes[..axes.len() - 1], axes[axes.len() - 1]) };
     let columns = if is_texture { shape[3] } else { shape[shape.len() - 1] };
     if let [batch, block, rows] = outer
         && is_texture
@@ -92,15 +93,25 @@ fn scheduled(
         stage.bind(blocks, ThreadTag::Block(1), None)?;
         stage.bind(*rows, ThreadTag::Block(0), None)?;
         stage.vectorize(axes[4])?;
-    } else if !outer.is_empty() {
-        let outer = if outer.len() == 1 { outer[0] } else { stage.fuse(outer)? };
-        stage.bind(outer, ThreadTag::Block(1), None)?;
+    } else {
+        // Two axes for each group index: the judge takes indices of two fused axes apart, and not those of three.
+        let (front, back) = outer.split_at(outer.len().min(2));
+        for (axes, tag) in [(front, ThreadTag::Block(1)), (back, ThreadTag::Block(0))] {
+            match axes {
+                [] => {}
+                [axis] => stage.bind(*axis, tag, None)?,
+                axes => {
+                    let fused = stage.fuse(axes)?;
+                    stage.bind(fused, tag, None)?;
+                }
+            }
+        }
     }
     let mut thread = last;
     let most = work_items(columns, group);
     if most < columns {
         let (parts, within) = stage.split(last, SplitBy::Factor(i64::try_from(most).unwrap_or(1)))?;
-        stage.bind(parts, ThreadTag::Block(if is_texture { 2 } else { 0 }), None)?;
+        stage.bind(parts, ThreadTag::Block(2), None)?;
         thread = within;
     }
     stage.bind(thread, ThreadTag::Thread(0), None)?;
@@ -138,6 +149,9 @@ mod tests {
 
     #[test]
     fn a_group_has_as_many_items_as_divide_the_extent() {
-        assert_eq!([work_items(224, 256), work_items(1000, 256), work_items(257, 256), work_items(1, 256)], [224, 250, 1, 1]);
+        assert_eq!(
+            [work_items(224, 256), work_items(1000, 256), work_items(257, 256), work_items(1, 256)],
+            [224, 250, 1, 1]
+        );
     }
 }

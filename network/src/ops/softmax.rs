@@ -22,7 +22,11 @@ pub(super) fn lower(name: &str, signature: &Signature, first: usize, end: usize)
     for (tensor, operand) in &operands {
         schedule::set_scope(&mut scheduled, *tensor, operand).map_err(one)?;
     }
-    for (tensor, shape) in [(largest, kept(&operand.shape, first, end)), (total, kept(&operand.shape, first, end)), (result, operand.shape.clone())] {
+    for (tensor, shape) in [
+        (largest, kept(&operand.shape, first, end)),
+        (total, kept(&operand.shape, first, end)),
+        (result, operand.shape.clone()),
+    ] {
         let mut stage = scheduled.stage(tensor).map_err(one)?;
         let axes = stage.axes();
         let all = if axes.len() == 1 { axes[0] } else { stage.fuse(&axes).map_err(one)? };

@@ -13,7 +13,6 @@ use super::run::{self, Proved, Request};
 use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::cli::printer::Printer;
-use crate::harness::engine::EngineFault;
 use crate::harness::inputs::Numbers;
 use crate::harness::opencl::OpenCl;
 use crate::network::lower::{self, Network};
@@ -30,6 +29,9 @@ use crate::runtime::{self, Expected, GraphFault, run_graph};
 
 /// Longest model read, in bytes: the weights of the classic networks are below 600 MB.
 const MAX_BYTES: u64 = 1 << 30;
+
+/// The name of the interpreter among the devices.
+const INTERPRETER: &str = "the interpreter";
 
 /// Options that only models have.
 #[derive(clap::Args, Debug)]
@@ -181,7 +183,7 @@ impl Loaded {
             });
         }
         if report.devices.is_empty() {
-            report.devices.push(DeviceRow::not_requested());
+            report.devices.push(self.interpreted(request, &prepared, &proved, args)?);
         }
         Ok(report)
     }
@@ -215,8 +217,10 @@ impl Loaded {
     fn prepared(&self, request: &Request<'_>, given: Vec<Vec<f32>>, args: &ModelArgs) -> Result<Prepared, Failure> {
         let wrong = |what: String| Failure::plain(&request.source.name, "model-inputs", what);
         let tensor = |value: &Value| {
-            let known = self.model.inputs.iter().position(|&input| std::ptr::eq(&raw const self.model.values[input], value));
-            let elements = known.and_then(|at| given.get(at)).ok_or_else(|| format!("`{}` is not given", value.name))?;
+            let known =
+                self.model.inputs.iter().position(|&input| std::ptr::eq(&raw const self.model.values[input], value));
+            let elements =
+                known.and_then(|at| given.get(at)).ok_or_else(|| format!("`{}` is not given", value.name))?;
             let plain = crate::network::place::Operand::plain(&value.shape);
             plain.packed(|at| elements[at]).map_err(|error| format!("input `{}`: {error}", value.name))
         };
@@ -229,6 +233,73 @@ impl Loaded {
             expected.push((name.clone(), file.clone(), array(file, value)?.elements));
         }
         Ok(Prepared { inputs, reference, expected })
+    }
+
+    /// Runs the kernels in the interpreter, as `--device none` asks.
+    fn interpreted(
+        &self,
+        request: &Request<'_>,
+        prepared: &Prepared,
+        proved: &Proved,
+        args: &ModelArgs,
+    ) -> Result<DeviceRow, Failure> {
+        let of_graph = |faults| Failure::input(request.source, faults);
+        let network = runtime::Network::new(request.graph, request.plan, &proved.module).map_err(of_graph)?;
+        let written = match runtime::interpret_graph(&network, &prepared.inputs) {
+            Ok(written) => written,
+            Err(GraphFault::Input(faults)) => return Err(of_graph(faults)),
+            Err(GraphFault::Engine(fault)) => return Ok(DeviceRow::fault(Some(INTERPRETER.to_owned()), fault)),
+        };
+        let written: Vec<&[Tensor]> = written.iter().map(Vec::as_slice).collect();
+        let mut rows = self.rows(prepared, &written);
+        self.against_files(prepared, args, &mut rows, |name| self.written(name, &written))?;
+        Ok(DeviceRow::interpreted(INTERPRETER.to_owned(), rows))
+    }
+
+    /// Compares and writes the outputs that options name; `output` returns the elements of one.
+    fn against_files(
+        &self,
+        prepared: &Prepared,
+        args: &ModelArgs,
+        rows: &mut Vec<DifferenceRow>,
+        output: impl Fn(&str) -> Option<Vec<f32>>,
+    ) -> Result<(), Failure> {
+        let found = |name: &str| output(name).ok_or_else(|| Failure::Internal(format!("`{name}` was not read back")));
+        for (name, file, expected) in &prepared.expected {
+            rows.push(difference(comparison::compare(name, expected, &found(name)?), file));
+        }
+        for (name, file) in &args.saved {
+            let value = self.model.values.iter().find(|value| value.name == *name);
+            let shape = value.map(|value| value.shape.clone()).unwrap_or_default();
+            let bytes = npy::write(&Array { shape, elements: found(name)? }).map_err(Failure::Internal)?;
+            output::write_bytes(Path::new(file), &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The elements of an output, from the tensors that the steps wrote: those of the tensor that it shows, if it is a view.
+    fn written(&self, name: &str, written: &[&[Tensor]]) -> Option<Vec<f32>> {
+        let graph = &self.network.graph.graph;
+        let mut tensor = self
+            .network
+            .graph
+            .outputs
+            .iter()
+            .copied()
+            .find(|&output| self.model.values[self.network.tensors[output].value].name == name)?;
+        while let Some(root) = graph.tensors[tensor].view_of {
+            tensor = root;
+        }
+        let (step, position) = graph.steps.iter().enumerate().find_map(|(number, step)| {
+            step.writes.iter().position(|&other| other == tensor).map(|position| (number, position))
+        })?;
+        written.get(step)?.get(position).map(|found| self.network.tensors[tensor].operand.unpacked(found))
+    }
+
+    /// The tensors that the steps wrote, compared with the reference.
+    fn rows(&self, prepared: &Prepared, written: &[&[Tensor]]) -> Vec<DifferenceRow> {
+        let all = self.network.differences(&self.model, &prepared.reference, written);
+        all.into_iter().flatten().map(|one| difference(one, "the reference")).collect()
     }
 
     /// Runs the model on one device.
@@ -254,21 +325,8 @@ impl Loaded {
             Err(GraphFault::Engine(fault)) => return Ok(DeviceRow::fault(Some(label), fault)),
         };
         let written: Vec<&[Tensor]> = run.steps.iter().map(|step| step.written.as_slice()).collect();
-        let all = self.network.differences(&self.model, &prepared.reference, &written);
-        let mut rows: Vec<DifferenceRow> =
-            all.into_iter().flatten().map(|one| difference(one, "the reference")).collect();
-        for (name, file, expected) in &prepared.expected {
-            let Some(found) = self.output(name, &run) else { continue };
-            rows.push(difference(comparison::compare(name, expected, &found), file));
-        }
-        for (name, file) in &args.saved {
-            let missing = || EngineFault::Error(format!("`{name}` was not read back"));
-            let Some(elements) = self.output(name, &run) else { return Ok(DeviceRow::fault(Some(label), missing())) };
-            let value = self.model.values.iter().find(|value| value.name == *name);
-            let shape = value.map(|value| value.shape.clone()).unwrap_or_default();
-            let bytes = npy::write(&Array { shape, elements }).map_err(Failure::Internal)?;
-            output::write_bytes(Path::new(file), &bytes)?;
-        }
+        let mut rows = self.rows(prepared, &written);
+        self.against_files(prepared, args, &mut rows, |name| self.output(name, &run))?;
         Ok(DeviceRow::ran_model(label, &run, rows, args.compare))
     }
 
