@@ -17,6 +17,7 @@
 //! | [`algebra`], [`layouts`] | find inverses, sizes and paddings of index maps and tiled layouts; not trusted |
 //! | [`formats`] | reads named layouts such as `NCHW4c` |
 //! | [`graph`], [`planner`], [`runtime`] | read graphs of tensors, plan their memory, run them |
+//! | [`network`] | reads ONNX models, decides what is in textures, makes the kernels |
 //! | [`codegen`], [`harness`] | write OpenCL C; run programs and compare the results |
 //! | [`report`] | writes results as text, JSON and SVG |
 //! | [`certificate`] | writes proofs for other solvers and checks them again |
@@ -39,3 +40,4 @@ pub use tilewright_algebra::layouts;
 pub use tilewright_campaign as fuzz;
 pub use tilewright_compiler::{block_schedule, blocks, codegen, formats, harness, passes, pipeline, te};
 pub use tilewright_memory::{graph, planner, runtime};
+pub use tilewright_network as network;

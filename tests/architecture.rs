@@ -36,6 +36,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["tilewright-ir", "tilewright-verify", "tilewright-interp", "tilewright-device", "tilewright-compiler"],
     ),
     (
+        "tilewright-network",
+        &["tilewright-ir", "tilewright-verify", "tilewright-interp", "tilewright-compiler", "tilewright-memory"],
+    ),
+    (
         "tilewright",
         &[
             "tilewright-ir",
@@ -47,6 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tilewright-algebra",
             "tilewright-compiler",
             "tilewright-memory",
+            "tilewright-network",
             "tilewright-campaign",
         ],
     ),
@@ -79,8 +84,8 @@ const OWNED: &[(&str, &str)] =
 const MAX_LINES: usize = 600;
 
 const FOLDERS: &[&str] = &[
-    "ir", "script", "verify", "interp", "device", "algebra", "compiler", "memory", "campaign", "src", "examples",
-    "tests", "benches", "fuzz",
+    "ir", "script", "verify", "interp", "device", "algebra", "compiler", "memory", "network", "campaign", "src",
+    "examples", "tests", "benches", "fuzz",
 ];
 
 fn root() -> &'static Path {

@@ -1,5 +1,4 @@
-//! Memory plans of a thousand generated graphs: each is proved, best is never larger than compatible, compatible never larger
-//! than unshared, and none is smaller than the lower bound.
+//! Memory plans of a thousand generated graphs: each is proved, best is never larger than compatible or than unshared, and none is smaller than the lower bound.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod graphs;
@@ -43,7 +42,10 @@ fn every_plan_of_a_thousand_graphs_is_proved_and_none_is_worse_than_the_one_befo
             let amounts = part.amounts;
             assert!(amounts.lower_bound <= amounts.planned, "seed {seed}: {part:?}");
             assert!(amounts.planned <= amounts.compatible, "seed {seed}: {part:?}");
-            assert!(amounts.compatible <= amounts.unshared, "seed {seed}: {part:?}");
+            assert!(amounts.planned <= amounts.unshared, "seed {seed}: {part:?}");
+            // A texture of TVM's planner may grow by more than it saves.
+            let is_texture = part.texture.is_some();
+            assert!(is_texture || amounts.compatible <= amounts.unshared, "seed {seed}: {part:?}");
             assert_eq!(compatible.parts[k].amounts.planned, amounts.compatible, "seed {seed}");
             assert_eq!(unshared.parts[k].amounts.planned, amounts.unshared, "seed {seed}");
         }

@@ -93,6 +93,7 @@ const COMMANDS: &[&str] = &[
     "devices",
     "plan --device none examples/graphs/mobilenet_block.json",
     "plan examples/graphs/block.json --run examples/graphs/block.py",
+    "plan examples/models/tiny.onnx --run",
     "fuzz --device none --oracle judge_maps --oracle passes --runs 24 --jobs 1",
     "replay tests/regressions/passes-product-of-two-uint64-wraps.json",
 ];

@@ -65,7 +65,15 @@ fn written(suffix: &str) -> &'static str {
 /// # Errors
 /// The machine does not take it; an older file is unchanged then.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    write_file(path, text.as_bytes()).map_err(|error| {
+    write_bytes(path, text.as_bytes())
+}
+
+/// As [`write`], for contents that are no text.
+///
+/// # Errors
+/// As [`write`].
+pub(super) fn write_bytes(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    write_file(path, contents).map_err(|error| {
         let name = path.display().to_string();
         let failure = Failure::plain(&name, "cannot-write", format!("cannot write {name}: {error}"));
         match error.kind() {

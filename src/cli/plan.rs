@@ -1,11 +1,13 @@
 //! `tilewright plan`: plans the memory of a graph and proves the plan; with `--run` it runs the kernels on a device.
 //!
 //! ```text
+//! model  ->  graph and kernels
 //! graph  ->  plan (planner, not trusted)  ->  proof (judge)  ->  report, picture, JSON of TVM's graph executor
 //! ```
 //!
 //! The plan is written only if every obligation is proved and, with `--run`, every device agrees.
 
+mod model;
 mod run;
 
 use std::path::PathBuf;
@@ -28,19 +30,21 @@ use crate::report::palette::PictureStyle;
 use crate::report::plan::Planned;
 use crate::report::{PlanReport, plan_svg, plan_text};
 
-/// Plan the memory of a graph: which tensors share a pool, where in it, the proof that none overlap; and run it
+/// Plan the memory of a graph or of an ONNX model: which tensors share a pool, where in it, the proof that none overlap; and run it
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   tilewright plan examples/graphs/mobilenet_block.json
   tilewright plan examples/graphs/mobilenet_block.json --svg plan.svg -o planned.json
   tilewright plan planned.json --planner given     # judges the plan that the file has, TVM's own for example
   tilewright plan examples/graphs/block.json --run examples/graphs/block.py
+  tilewright plan examples/models/tiny.onnx --explain --run
 
 With --run every function that a step names is proved, and after each step the device's tensors are compared with the \
 interpreter's; --device none proves and runs nothing.")]
 pub struct Args {
-    /// The graph: `tilewright.graph/1` or the JSON of TVM's graph executor; `-` reads standard input
-    #[arg(value_name = "GRAPH.json")]
+    /// The graph: `tilewright.graph/1` or the JSON of TVM's graph executor; `-` reads standard input. Or a model: a file with
+    /// the suffix `.onnx`
+    #[arg(value_name = "GRAPH.json|MODEL.onnx")]
     graph: String,
     /// Write the graph with its plan to this file, as the JSON of TVM's graph executor; only if all is
     /// proved and agrees
@@ -57,9 +61,11 @@ pub struct Args {
     style: PictureStyle,
     /// Prove the kernels of the graph, run them on the device in the planned memory and compare every tensor. The file is
     /// TVMScript or TE; a step is run by the function that it names, or that is called like it; its parameters are what the
-    /// step reads and then what it writes
-    #[arg(long, value_name = "KERNELS.py")]
+    /// step reads and then what it writes. A model has kernels of its own, and takes no file
+    #[arg(long, value_name = "KERNELS.py", num_args = 0..=1, default_missing_value = "")]
     run: Option<String>,
+    #[command(flatten)]
+    model: model::ModelArgs,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -94,18 +100,15 @@ impl Planner {
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let output = args.output.iter().map(|path| OutputFile { option: "-o", path, suffix: Some("json") });
     let picture = args.svg.iter().map(|path| OutputFile { option: "--svg", path, suffix: Some("svg") });
-    let inputs: Vec<&str> = std::iter::once(&args.graph).chain(&args.run).map(String::as_str).collect();
+    let kernels = args.run.as_ref().filter(|file| !file.is_empty());
+    let inputs: Vec<&str> = std::iter::once(&args.graph).chain(kernels).map(String::as_str).collect();
     refuse_stdin_twice(inputs.iter().copied())?;
     let outputs: Vec<_> = output.chain(picture).chain(args.certificate.output()).collect();
     output::refuse_clashes(&inputs, &outputs)?;
     let options = super::pipeline_options(global, &Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
-    let limits = args.limits.limits.unwrap_or(TextureLimits::PROMISED);
-    let source = Input::read_as(&args.graph, Kind::Graph)?.source;
-    if let Some(fault) = tilewright_script::foreign::diagnose_graph(&source.text) {
-        return Err(Failure::input(&source, vec![fault]));
-    }
-    let document = graph::read(&source.text).map_err(|faults| Failure::input(&source, faults))?;
+    let limits = args.model.limits(&args.graph, args.limits.limits);
+    let Subject { source, document, model } = subject(args, limits)?;
     let graph = &document.graph.graph;
     printer.diagnostics(&source, &warnings(&document));
     let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, limits)]);
@@ -126,9 +129,13 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     if let Some(kernels) = &args.run {
         super::check_device(global)?;
         let (graph, plan, summary, source) = (&document.graph, &plan, report.summary(), &source);
-        let request = run::Request { source, graph, plan, summary, kernels, limits, options: &options };
-        report.run = Some(run::run(&request, &judge, printer)?);
+        let request = run::Request { source, graph, plan, summary, limits, options: &options };
+        report.run = Some(match &model {
+            Some(model) => model.run(&request, &args.model, (&judge, printer))?,
+            None => run::run(&request, kernels, &judge, printer)?,
+        });
     }
+    report.model = model.as_ref().map(|model| model.report(&args.model));
     let status = if report.reports().any(Report::is_internal) {
         ExitStatus::Internal
     } else {
@@ -149,6 +156,41 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         printer.result(&plan_text::plan(&report, printer.style()))?;
     }
     Ok(status)
+}
+
+/// What is planned.
+struct Subject {
+    /// The text of the graph; empty for a model, which is no text.
+    source: Source,
+    document: Document,
+    model: Option<model::Loaded>,
+}
+
+/// Reads the graph or the model.
+fn subject(args: &Args, limits: TextureLimits) -> Result<Subject, Failure> {
+    if model::is_model(&args.graph) {
+        if args.run.as_ref().is_some_and(|file| !file.is_empty()) {
+            let message = "a model has kernels of its own, so that --run takes no file";
+            return Err(Failure::plain(&args.graph, "model-kernels", message));
+        }
+        let (loaded, source) = model::load(&args.graph, &args.model, limits)?;
+        let document = Document { graph: loaded.network.graph.clone(), plan: None };
+        return Ok(Subject { source, document, model: Some(loaded) });
+    }
+    if let Some(option) = args.model.first_used() {
+        let message = format!("{option} is for models, and {} is a graph", args.graph);
+        return Err(Failure::plain(&args.graph, "model-option", message).with_help("give a file with the suffix .onnx"));
+    }
+    if args.run.as_ref().is_some_and(String::is_empty) {
+        let message = "--run needs the file of the kernels of the graph";
+        return Err(Failure::plain(&args.graph, "graph-kernels", message).with_help("write --run KERNELS.py"));
+    }
+    let source = Input::read_as(&args.graph, Kind::Graph)?.source;
+    if let Some(fault) = tilewright_script::foreign::diagnose_graph(&source.text) {
+        return Err(Failure::input(&source, vec![fault]));
+    }
+    let document = graph::read(&source.text).map_err(|faults| Failure::input(&source, faults))?;
+    Ok(Subject { source, document, model: None })
 }
 
 /// Warnings about a graph that may mean something else than was intended.

@@ -23,6 +23,7 @@ pub mod layout_text;
 pub(crate) mod lines;
 pub mod map;
 pub mod map_text;
+pub mod model;
 pub mod obligation;
 pub mod palette;
 pub mod plan;

@@ -22,6 +22,7 @@ use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, Region, Room, TensorRole,
 use tilewright_verify::Report;
 
 use super::check::obligations;
+use super::model::ModelReport;
 use super::plan_run::RunReport;
 use crate::json::to_line;
 use crate::pipeline::outcome::Summary;
@@ -44,6 +45,9 @@ pub struct PlanReport {
     /// The results of running the graph, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunReport>,
+    /// What was planned, if it is a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelReport>,
     /// The names of the steps.
     #[serde(skip)]
     pub steps: Vec<String>,
@@ -228,6 +232,7 @@ impl PlanReport {
             },
             verdicts: Vec::new(),
             run: None,
+            model: None,
             steps: graph.steps.iter().map(|step| step.name.clone()).collect(),
             file: of.file.to_owned(),
         }

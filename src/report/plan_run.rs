@@ -18,11 +18,11 @@ use tilewright_verify::Report;
 
 use super::check::{advised, status, steps};
 use super::lines::{line, table};
-use super::obligation::{Texts, obligation};
+use super::obligation::{Texts, obligation, under};
 use super::text::Style;
 use crate::harness::compare::Mismatch;
 use crate::harness::engine::{EngineFault, Status};
-use crate::pipeline::outcome::{StepOutcome, Summary};
+use crate::pipeline::outcome::{StepOutcome, Summary, premises};
 use crate::runtime::{Compared, GraphRun};
 
 /// The kernels of a planned graph: their proofs and their results.
@@ -65,8 +65,26 @@ pub struct DeviceRow {
     pub steps: Vec<StepRow>,
     /// Inputs and outputs after the last step.
     pub end: Vec<ComparedRow>,
+    /// For a model: the tensors, compared with its reference and with expected outputs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<DifferenceRow>,
     /// The reason, if the status is not `agrees`.
     pub reason: Option<String>,
+}
+
+/// A tensor of a model, compared as a logical tensor: without padding, and within a tolerance.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DifferenceRow {
+    /// The name of the tensor.
+    pub tensor: String,
+    /// What it is compared with: `reference`, or the name of a file.
+    pub against: String,
+    /// Elements compared.
+    pub compared: usize,
+    /// Elements beyond the tolerance.
+    pub different: usize,
+    /// The largest distance.
+    pub largest: f32,
 }
 
 /// A step on a device.
@@ -130,21 +148,70 @@ impl DeviceRow {
             pool_bytes: run.pool_bytes,
             steps: run.steps.iter().map(step).collect(),
             end: run.end.iter().map(ComparedRow::new).collect(),
+            differences: Vec::new(),
             reason,
         }
+    }
+
+    /// A model that ran. `differences` are those of all tensors; `interpreted` says whether the tensors were compared with the
+    /// interpreter's as well.
+    pub fn ran_model(device: String, run: &GraphRun, differences: Vec<DifferenceRow>, interpreted: bool) -> Self {
+        let first = differences.iter().find(|row| row.different > 0);
+        let mut row = Self::ran(device, run);
+        if !interpreted {
+            // Nothing was compared with the interpreter, so that the verdict is that of the differences alone.
+            let is_compared = differences.iter().any(|row| row.compared > 0);
+            (row.status, row.reason) = if is_compared {
+                (Status::Agrees, None)
+            } else {
+                (Status::Skipped, Some("no tensor was compared".to_owned()))
+            };
+        }
+        if let Some(first) = first {
+            let (tensor, against, different, compared) =
+                (&first.tensor, &first.against, first.different, first.compared);
+            row.status = Status::Mismatch;
+            row.reason = Some(format!(
+                "`{tensor}` is the first tensor that differs from {against}: {different} of {compared} elements, by up to {}",
+                first.largest
+            ));
+        }
+        Self { differences, ..row }
+    }
+
+    /// A model whose kernels ran in the interpreter, without pools.
+    pub fn interpreted(name: String, differences: Vec<DifferenceRow>) -> Self {
+        let run = GraphRun { steps: Vec::new(), end: Vec::new(), outputs: Vec::new(), pool_bytes: 0 };
+        Self::ran_model(name, &run, differences, false)
     }
 
     /// A graph that did not run, or gave no result.
     pub fn fault(device: Option<String>, fault: EngineFault) -> Self {
         let (status, why) = fault.into_status();
-        Self { device, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason: advised(status, Some(why)) }
+        Self {
+            device,
+            status,
+            pool_bytes: 0,
+            steps: Vec::new(),
+            end: Vec::new(),
+            differences: Vec::new(),
+            reason: advised(status, Some(why)),
+        }
     }
 
     /// A graph that was not to be run.
     pub fn not_requested() -> Self {
         let status = Status::NotRequested;
         let reason = advised(status, None);
-        Self { device: None, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason }
+        Self {
+            device: None,
+            status,
+            pool_bytes: 0,
+            steps: Vec::new(),
+            end: Vec::new(),
+            differences: Vec::new(),
+            reason,
+        }
     }
 }
 
@@ -171,10 +238,16 @@ pub(super) fn text(out: &mut String, run: &RunReport, style: Style) {
     let mut rows = vec![vec!["function".to_owned(), "obligations proved".to_owned()]];
     let proved = |row: &FunctionRow| {
         let all = || row.steps.iter().flat_map(|step| &step.reports);
-        format!("{} of {}", all().filter(|report| report.verdict.is_proved()).count(), all().count())
+        let proved = format!("{} of {}", all().filter(|report| report.verdict.is_proved()).count(), all().count());
+        proved + &under(row.verdict, premises(&row.steps).len())
     };
     rows.extend(run.functions.iter().map(|row| vec![row.name.clone(), proved(row)]));
     table(out, &rows, style);
+    for row in &run.functions {
+        for premise in premises(&row.steps) {
+            line(out, &format!("  premise of {}: {premise}", row.name), style);
+        }
+    }
     for report in run.reports().filter(|report| style.verbose || !report.verdict.is_proved()) {
         obligation(out, report, Texts::one(&run.kernels), style);
     }
@@ -185,7 +258,10 @@ pub(super) fn text(out: &mut String, run: &RunReport, style: Style) {
 }
 
 fn device_text(out: &mut String, row: &DeviceRow, style: Style) {
-    if !row.steps.is_empty() {
+    if !row.differences.is_empty() {
+        differences(out, row, style);
+    }
+    if row.steps.iter().any(|step| !step.compared.is_empty()) {
         let head = ["step", "wrote", "compared", "different", "max ulp", "ms"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for step in &row.steps {
@@ -203,6 +279,20 @@ fn device_text(out: &mut String, row: &DeviceRow, style: Style) {
     for said in row.reason.iter().flat_map(|reason| reason.lines()) {
         line(out, &format!("    {said}"), style);
     }
+}
+
+/// The tensors of a model with their distances, and the times of the steps that wrote them.
+fn differences(out: &mut String, row: &DeviceRow, style: Style) {
+    let head = ["tensor", "against", "compared", "different", "largest distance", "ms"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut steps = row.steps.iter();
+    for one in &row.differences {
+        // Each step of a model writes one tensor, and their rows come first.
+        let ms = steps.next().map_or(String::new(), |step| format!("{:.3}", step.ms));
+        let numbers = [one.compared.to_string(), one.different.to_string(), format!("{:.1e}", one.largest), ms];
+        rows.push([one.tensor.clone(), one.against.clone()].into_iter().chain(numbers).collect());
+    }
+    table(out, &rows, style);
 }
 
 fn compared(step: &str, row: &ComparedRow, ms: &str) -> Vec<String> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use tilewright_ir::TensorRole;
 
 use super::lines::{line, shortened, table};
+use super::model;
 use super::obligation::{Texts, obligation};
 use super::plan::{AmountsRow, PartRow, PlaceRow, PlanReport, PoolRow, TensorRow};
 use super::plan_run;
@@ -24,6 +25,9 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
         format!("{}: {} tensors, {} steps, {} pools", report.file, figures.tensors, figures.steps, report.pools.len());
     line(&mut out, &style.paint("1", &title), style);
     line(&mut out, &format!("  planner {}, textures up to {}", figures.planner, figures.limits), style);
+    if let Some(model) = &report.model {
+        model::text(&mut out, model, style);
+    }
     out.push('\n');
     let head = ["pool", "scope", "type", "size", "bytes"];
     rows(&mut out, &head, report.pools.iter().map(pool), style);

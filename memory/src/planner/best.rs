@@ -8,7 +8,7 @@ use tilewright_ir::TextureLimits;
 
 use super::live::Group;
 use super::offsets::{self, Greedy};
-use super::packing::{Packing, area, largest_live_set};
+use super::packing::{self, Packing, area, largest_live_set};
 use super::rectangles::Sheets;
 use super::tokens;
 
@@ -25,6 +25,8 @@ const MAX_PERTURBED_SLOTS: usize = 20_000;
 pub(super) fn pack(group: &Group, limits: TextureLimits) -> Packing {
     let slots = &group.slots;
     let mut best = Best::new(tokens::pack(slots), group);
+    // Tokens may grow by more than they save.
+    best.offer(packing::unshared(slots));
     let n_tries = (MAX_PERTURBED_SLOTS / slots.len().max(1)).min(MAX_PERTURBED_ORDERS);
     let mut orders = standard_orders(group);
     orders.extend(perturbed_orders(group, n_tries));

@@ -21,11 +21,11 @@
 //! to the size of the request.
 //!
 //! *Textures.* A request considers the free pools of its scope and element type, except those more than 5 times
-//! wider, higher, narrower or lower, with integer division: 29 to 5 is within the limit, 30 to 5 is not. It takes the
-//! pool that needs the least additional area, and of equal ones the pool with the least unused area. A pool grows
-//! only if the additional area does not exceed the area of the request; otherwise a new pool is created. (TVM
-//! compares the directions one by one, so its choice depends on the order in which pools were released. The rule here
-//! depends only on the extents.)
+//! wider, higher, narrower or lower, with integer division: 29 to 5 is within the limit, 30 to 5 is not. It goes through
+//! them by storage id and keeps the best one so far; a pool is better if in one direction it grows less, or grows as much and has
+//! less left over. The pool grows to the request in each direction, however much that is, so that a plan may be larger
+//! than one in which nothing is shared: where 22 rows of 400 texels are free and 5 rows of 600 are requested, both share 22
+//! rows of 600. (The RFC's text minimizes the added area; TVM's releases, and this planner, compare the directions one by one.)
 //!
 //! *Ties* go to the lowest storage id. Pools are numbered in the order of their creation: those of the inputs, then
 //! by step and by the order of a step's writes. Inputs have pools of their own, outputs never release theirs, views

@@ -48,6 +48,21 @@ pub struct Network<'a> {
     pub plan: &'a MemoryPlan,
     /// One function for each step, after the passes.
     pub functions: Vec<&'a PrimFunc>,
+    /// What the tensors are compared with.
+    pub expected: Expected<'a>,
+}
+
+/// What the tensors of a graph are compared with.
+#[derive(Clone, Debug, Default)]
+pub enum Expected<'a> {
+    /// The results of the functions themselves in the interpreter.
+    #[default]
+    Functions,
+    /// The results of other functions in the interpreter, one for each step with the same parameters: those before the passes,
+    /// for example, which the interpreter runs faster.
+    Others(Vec<&'a PrimFunc>),
+    /// Nothing: the caller compares [`StepRun::written`] itself. [`GraphRun::agrees`] is false then.
+    Nothing,
 }
 
 /// Why executing a graph gave no result.
@@ -77,8 +92,10 @@ pub struct StepRun {
     pub kernels: usize,
     /// Time on the device, in nanoseconds.
     pub nanoseconds: u64,
-    /// The tensors it wrote, read back after its last kernel.
+    /// The tensors it wrote, compared.
     pub compared: Vec<Compared>,
+    /// The tensors it wrote, read back after its last kernel.
+    pub written: Vec<Tensor>,
 }
 
 /// The result of a graph.
@@ -115,7 +132,11 @@ impl<'a> Network<'a> {
             let fault = Diagnostic::error("graph-function", None, message);
             faults.push(fault.with_help(format!("the functions are {names}")));
         }
-        if faults.is_empty() { Ok(Self { graph: &graph.graph, plan, functions }) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(Self { graph: &graph.graph, plan, functions, expected: Expected::Functions })
+        } else {
+            Err(faults)
+        }
     }
 
     /// Checks that graph, plan, functions and inputs fit together, as [`run_graph`] does.
@@ -157,7 +178,11 @@ impl GraphRun {
 pub fn run_graph(network: &Network<'_>, inputs: &[Tensor], session: &Session) -> Result<GraphRun, GraphFault> {
     // The order matters: everything that can be refused without the device is refused before a kernel is built.
     let bound = bind::bind(network, inputs).map_err(GraphFault::Input)?;
-    let reference = reference::run(&bound, inputs)?;
+    let reference = match &network.expected {
+        Expected::Functions => Some(reference::run(&bound, &network.functions, inputs)?),
+        Expected::Others(functions) => Some(reference::run(&bound, functions, inputs)?),
+        Expected::Nothing => None,
+    };
     let mut memory = pools::specs(&bound, inputs).map_err(input_fault)?;
     let kernels = kernels::prepare(&bound, &mut memory, session)?;
     let snapshots = Snapshots::new(&bound, &kernels);
@@ -173,29 +198,41 @@ pub fn run_graph(network: &Network<'_>, inputs: &[Tensor], session: &Session) ->
     let mut run = GraphRun { steps: Vec::new(), end: Vec::new(), outputs: Vec::new(), pool_bytes: bound.pool_bytes() };
     let mut place = 0;
     for (number, step) in network.graph.steps.iter().enumerate() {
-        let mut compared = Vec::new();
-        for (&tensor, expected) in step.writes.iter().zip(&reference.written[number]) {
-            compared.push(compare_tensor(&bound, &reference, tensor, expected, &read(place)?)?);
+        let (mut compared, mut written) = (Vec::new(), Vec::new());
+        for (position, &tensor) in step.writes.iter().enumerate() {
+            let got = read(place)?;
             place += 1;
+            if let Some(reference) = &reference
+                && let Some(expected) = reference.written[number].get(position)
+            {
+                compared.push(compare_tensor(&bound, reference, tensor, expected, &got)?);
+            }
+            written.push(got);
         }
         let own = kernels.launches_of(number);
         let nanoseconds = output.launch_nanoseconds[own.clone()].iter().flatten().sum();
-        run.steps.push(StepRun { name: step.name.clone(), kernels: own.len(), nanoseconds, compared });
+        run.steps.push(StepRun { name: step.name.clone(), kernels: own.len(), nanoseconds, compared, written });
     }
     for place in place..snapshots.tensors.len() {
         let (tensor, got) = (snapshots.tensors[place], read(place)?);
-        run.end.push(compare_tensor(
-            &bound,
-            &reference,
-            tensor,
-            &reference.current_value(&bound, tensor).map_err(input_fault)?,
-            &got,
-        )?);
+        if let Some(reference) = &reference {
+            let expected = reference.current_value(&bound, tensor).map_err(input_fault)?;
+            run.end.push(compare_tensor(&bound, reference, tensor, &expected, &got)?);
+        }
         if network.graph.tensors[tensor].role == TensorRole::Output {
             run.outputs.push(got);
         }
     }
     Ok(run)
+}
+
+/// Executes a planned graph in the interpreter, without pools: returns the tensors that each step writes, in order.
+///
+/// # Errors
+/// The parts do not fit together, or the interpreter fails.
+pub fn interpret_graph(network: &Network<'_>, inputs: &[Tensor]) -> Result<Vec<Vec<Tensor>>, GraphFault> {
+    let bound = bind::bind(network, inputs).map_err(GraphFault::Input)?;
+    Ok(reference::run(&bound, &network.functions, inputs)?.written)
 }
 
 /// The pools to read back during the run and at its end.

@@ -1,7 +1,7 @@
 //! Executes the graph in the interpreter, tensor by tensor.
 
 use tilewright_interp::{Argument, Arguments, Tensor};
-use tilewright_ir::{Diagnostic, GraphTensor, TensorRole};
+use tilewright_ir::{Diagnostic, GraphTensor, PrimFunc, TensorRole};
 
 use super::GraphFault;
 use super::bind::Bound;
@@ -21,11 +21,11 @@ pub(super) struct Reference {
     pub(super) ulp: Vec<u64>,
 }
 
-/// Executes all steps.
+/// Executes all steps, each by its function of `functions`, which has the parameters of the step's own function.
 ///
 /// # Errors
 /// The interpreter fails, or a tensor is read before it is written.
-pub(super) fn run(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Reference, GraphFault> {
+pub(super) fn run(bound: &Bound<'_>, functions: &[&PrimFunc], inputs: &[Tensor]) -> Result<Reference, GraphFault> {
     let graph = bound.network.graph;
     let n_tensors = graph.tensors.len();
     let mut all = Reference { written: Vec::new(), held: vec![None; n_tensors], ulp: vec![0; n_tensors] };
@@ -34,7 +34,10 @@ pub(super) fn run(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Reference, Gra
         all.keep(bound, tensor, input).map_err(super::input_fault)?;
     }
     for (number, step) in graph.steps.iter().enumerate() {
-        let func = bound.network.functions[number];
+        let func = *functions.get(number).ok_or_else(|| {
+            let message = format!("step {number} `{}` has no function to compare with", step.name);
+            super::input_fault(Diagnostic::error("graph-function", None, message))
+        })?;
         let mut params = Vec::new();
         for &tensor in &step.reads {
             params.push(Argument::Tensor(all.current_value(bound, tensor).map_err(super::input_fault)?));

@@ -28,8 +28,6 @@ pub(super) struct Request<'a> {
     pub(super) plan: &'a MemoryPlan,
     /// The verdict of the judge on the plan.
     pub(super) summary: Summary,
-    /// The file of the kernels.
-    pub(super) kernels: &'a str,
     /// The largest texture.
     pub(super) limits: TextureLimits,
     /// How the kernels are lowered, and where they run.
@@ -40,8 +38,13 @@ pub(super) struct Request<'a> {
 ///
 /// # Errors
 /// The file of kernels has faults, a step has no function, or a function does not fit its step.
-pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -> Result<RunReport, Failure> {
-    let input = Input::read(request.kernels)?;
+pub(super) fn run(
+    request: &Request<'_>,
+    kernels: &str,
+    judge: &Judge,
+    printer: &mut Printer,
+) -> Result<RunReport, Failure> {
+    let input = Input::read(kernels)?;
     let read = pipeline::read(&input.source.text, input.function.as_deref());
     let read = read.map_err(|faults| Failure::input(&input.source, faults))?;
     printer.diagnostics(&input.source, &read.warnings);
@@ -59,12 +62,8 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     let programs = read.programs.into_iter().filter(|program| wanted.contains(&program.func.name.as_str()));
     let (functions, module) = lowered(programs, request, judge, &input.source, printer)?;
     let mut report = RunReport { kernels: input.source, seed: request.options.seed, functions, devices: Vec::new() };
-    let unproved = report.functions.iter().map(|row| (format!("`{}`", row.name), row.verdict));
-    let mut all = std::iter::once(("the plan".to_owned(), request.summary)).chain(unproved);
-    let Some(module) = module.filter(|_| request.summary == Summary::Proved) else {
-        let stopped = all.find(|(_, summary)| *summary != Summary::Proved);
-        let reason = stopped.map(|(by, summary)| Blocked { by, summary }.to_string());
-        report.devices.push(DeviceRow::fault(None, EngineFault::Skipped(reason.unwrap_or_default())));
+    let Some(Proved { module, .. }) = module.filter(|_| request.summary == Summary::Proved) else {
+        report.devices.push(blocked(request.summary, &report.functions));
         return Ok(report);
     };
     let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;
@@ -82,17 +81,33 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     Ok(report)
 }
 
-/// The reports on each function, and the module of all functions after the passes. The module is `None` if a lowering
-/// stopped early.
-fn lowered(
+/// The row of a graph that is not run, because the plan or a function is not proved.
+pub(super) fn blocked(plan: Summary, functions: &[FunctionRow]) -> DeviceRow {
+    let functions = functions.iter().map(|row| (format!("`{}`", row.name), row.verdict));
+    let mut all = std::iter::once(("the plan".to_owned(), plan)).chain(functions);
+    let stopped = all.find(|(_, summary)| *summary != Summary::Proved);
+    let reason = stopped.map(|(by, summary)| Blocked { by, summary }.to_string());
+    DeviceRow::fault(None, EngineFault::Skipped(reason.unwrap_or_default()))
+}
+
+/// Functions whose lowering was accepted.
+pub(super) struct Proved {
+    /// The functions after the passes.
+    pub(super) module: Module,
+    /// The same functions before the passes.
+    pub(super) before: Module,
+}
+
+/// The reports on each function, and all functions; `None` if a lowering stopped early.
+pub(super) fn lowered(
     programs: impl Iterator<Item = Program>,
     request: &Request<'_>,
     judge: &Judge,
     source: &Source,
     printer: &Printer,
-) -> Result<(Vec<FunctionRow>, Option<Module>), Failure> {
+) -> Result<(Vec<FunctionRow>, Option<Proved>), Failure> {
     // A function that is not proved does not stop the others: the report lists every one of them.
-    let (mut rows, mut funcs, mut complete) = (Vec::new(), Vec::new(), true);
+    let (mut rows, mut funcs, mut before, mut complete) = (Vec::new(), Vec::new(), Vec::new(), true);
     let progress = printer.progress();
     for mut program in programs {
         let (device, host) = (&request.options.device, &request.options.host);
@@ -106,11 +121,13 @@ fn lowered(
             lowering.map_err(|fault| super::super::pipeline_failure(source, explained(limits.as_ref(), fault)))?;
         complete &= lowering.is_complete();
         funcs.push(lowering.last().clone());
+        before.push(program.func.clone());
         let (name, verdict) = (program.func.name, lowering.summary());
         rows.push(FunctionRow { name, verdict, steps: lowering.steps });
     }
     progress.finish_and_clear();
-    Ok((rows, complete.then_some(Module { funcs })))
+    let proved = Proved { module: Module { funcs }, before: Module { funcs: before } };
+    Ok((rows, complete.then_some(proved)))
 }
 
 /// Runs the graph on one device. Only faults of the input are errors; those of the device become the row of the report.

@@ -1,0 +1,120 @@
+//! Compares an executed network with [`mod@crate::reference`], node by node.
+//!
+//! A value differs if an element is further away than [`RELATIVE`] of its magnitude plus [`ABSOLUTE`] of the largest magnitude of the
+//! tensor. Both sides round, in other orders; a wrong kernel is off by far more.
+
+use tilewright_interp::Tensor;
+
+use crate::lower::Network;
+use crate::model::Model;
+
+/// Tolerance, as a part of the magnitude of the element.
+pub const RELATIVE: f32 = 1e-3;
+/// Tolerance, as a part of the largest magnitude of the tensor.
+pub const ABSOLUTE: f32 = 1e-5;
+
+/// A tensor that was compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The name of the tensor in the graph.
+    pub tensor: String,
+    /// Elements compared.
+    pub compared: usize,
+    /// Elements that differ.
+    pub different: usize,
+    /// The largest distance.
+    pub largest: f32,
+    /// The first element that differs: its row-major position, the expected value and the value found.
+    pub first: Option<(usize, f32, f32)>,
+}
+
+/// Compares elements with those expected. Sizes that differ make every element differ.
+pub fn compare(tensor: &str, expected: &[f32], found: &[f32]) -> Difference {
+    let scale = expected.iter().filter(|value| value.is_finite()).fold(0f32, |largest, value| largest.max(value.abs()));
+    let agrees = |a: f32, b: f32| {
+        a.to_bits() == b.to_bits() || a == b || (a - b).abs() <= RELATIVE.mul_add(a.abs(), ABSOLUTE * scale)
+    };
+    let mut difference =
+        Difference { tensor: tensor.to_owned(), compared: expected.len(), different: 0, largest: 0.0, first: None };
+    if expected.len() != found.len() {
+        difference.different = expected.len().max(found.len());
+        difference.largest = f32::INFINITY;
+        return difference;
+    }
+    for (position, (&a, &b)) in expected.iter().zip(found).enumerate() {
+        let distance = if a == b { 0.0 } else { (a - b).abs() };
+        difference.largest = difference.largest.max(distance);
+        // NaN differs from every number, and its distance is NaN, which `max` drops.
+        if !agrees(a, b) {
+            difference.different += 1;
+            difference.first.get_or_insert((position, a, b));
+        }
+    }
+    difference
+}
+
+impl Network {
+    /// Compares the tensors that each step wrote with the values of the reference. `written` has one list for each step.
+    ///
+    /// Padding is not compared: it is no element of the logical tensor.
+    pub fn differences(
+        &self,
+        model: &Model,
+        values: &[Option<Vec<f32>>],
+        written: &[&[Tensor]],
+    ) -> Vec<Vec<Difference>> {
+        let steps = self.graph.graph.steps.iter().zip(written);
+        let of_step = |(step, written): (&tilewright_ir::GraphStep, &&[Tensor])| {
+            let pairs = step.writes.iter().zip(*written);
+            pairs.map(|(&tensor, found)| self.difference(model, values, tensor, found)).collect()
+        };
+        steps.map(of_step).collect()
+    }
+
+    /// Compares one tensor of the graph.
+    fn difference(&self, model: &Model, values: &[Option<Vec<f32>>], tensor: usize, found: &Tensor) -> Difference {
+        let GraphValueRef { name, value, operand } = self.described(tensor);
+        let found = operand.unpacked(found);
+        match &values[value] {
+            Some(expected) => compare(name, expected, &found),
+            None => {
+                let contents = model.values[value].contents.as_ref();
+                let expected = (0..found.len()).map(|at| contents.and_then(|all| all.float(at)).unwrap_or(f32::NAN));
+                compare(name, &expected.collect::<Vec<_>>(), &found)
+            }
+        }
+    }
+
+    fn described(&self, tensor: usize) -> GraphValueRef<'_> {
+        let known = &self.tensors[tensor];
+        GraphValueRef { name: &self.graph.graph.tensors[tensor].name, value: known.value, operand: &known.operand }
+    }
+}
+
+/// A tensor of the graph.
+struct GraphValueRef<'a> {
+    name: &'a str,
+    value: usize,
+    operand: &'a crate::place::Operand,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compare;
+
+    #[test]
+    fn a_value_differs_beyond_the_tolerance() {
+        let same = compare("t", &[1.0, -2.0, 0.0], &[1.0005, -2.0, 1e-5]);
+        assert_eq!((same.compared, same.different), (3, 0));
+        let other = compare("t", &[1.0, -2.0, 0.0], &[1.0, -2.01, 1e-3]);
+        assert_eq!((other.different, other.first), (2, Some((1, -2.0, -2.01))));
+    }
+
+    #[test]
+    fn nan_and_other_sizes_differ() {
+        assert_eq!(compare("t", &[1.0, 2.0], &[f32::NAN, 2.0]).different, 1);
+        assert_eq!(compare("t", &[1.0, 2.0], &[1.0]).different, 2);
+        assert_eq!(compare("t", &[f32::INFINITY], &[f32::INFINITY]).different, 0);
+        assert_eq!(compare("t", &[f32::INFINITY], &[1.0]).different, 1);
+    }
+}

@@ -1,0 +1,169 @@
+//! Every operator in every arrangement: each kernel is proved through all passes, the plan is proved, the kernels run in the
+//! interpreter, and every tensor is the one that plain loops compute. Extents are ragged and pairwise distinct, and channels are no multiples
+//! of 4 except where a test is about that.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Lowered, Writer, adreno, float, int, ints};
+use tilewright_network::profile::PROFILES;
+
+/// Proves, runs and compares a model, in textures and in buffers.
+fn holds(writer: &Writer) {
+    for profile in [&adreno(), &PROFILES[0]] {
+        let lowered = Lowered::new(writer.model(), profile);
+        let differences = lowered.interpreted(&lowered.inputs());
+        assert!(!differences.is_empty());
+        for one in differences {
+            assert!(one.compared > 0 && one.different == 0, "{}: {one:?}", profile.name);
+        }
+    }
+}
+
+#[test]
+fn convolutions_with_stride_padding_and_dilation() {
+    let attributes = [ints("strides", &[2, 1]), ints("pads", &[1, 0, 2, 3]), ints("dilations", &[1, 2])];
+    holds(
+        &Writer::new(9)
+            .input("x", &[2, 6, 9, 11])
+            .constant("w", &[10, 6, 3, 2])
+            .constant("b", &[10])
+            .node("Conv", &["x", "w", "b"], "c", &attributes)
+            .node("Relu", &["c"], "r", &[])
+            .constant("v", &[7, 10, 1, 1])
+            .node("Conv", &["r", "v"], "y", &[])
+            .output("y"),
+    );
+}
+
+#[test]
+fn depthwise_and_grouped_convolutions() {
+    holds(
+        &Writer::new(9)
+            .input("x", &[1, 6, 7, 5])
+            .constant("w", &[6, 1, 3, 3])
+            .constant("b", &[6])
+            .node("Conv", &["x", "w", "b"], "depthwise", &[int("group", 6), ints("pads", &[1, 1, 1, 1])])
+            .constant("g", &[8, 3, 1, 2])
+            .node("Conv", &["depthwise", "g"], "groups_of_4", &[int("group", 2)])
+            .constant("h", &[6, 4, 2, 1])
+            .node("Conv", &["groups_of_4", "h"], "groups_of_3", &[int("group", 2)])
+            .constant("k", &[5, 6, 3, 3])
+            .node("Conv", &["groups_of_3", "k"], "y", &[])
+            .output("y"),
+    );
+}
+
+#[test]
+fn pools() {
+    holds(
+        &Writer::new(10)
+            .input("x", &[1, 6, 11, 13])
+            .node(
+                "MaxPool",
+                &["x"],
+                "a",
+                &[ints("kernel_shape", &[3, 2]), ints("strides", &[2, 2]), int("ceil_mode", 1)],
+            )
+            .node("AveragePool", &["a"], "b", &[ints("kernel_shape", &[3, 2]), ints("pads", &[1, 0, 1, 1])])
+            .node(
+                "AveragePool",
+                &["b"],
+                "c",
+                &[ints("kernel_shape", &[2, 3]), ints("pads", &[0, 1, 1, 1]), int("count_include_pad", 1)],
+            )
+            .node("GlobalAveragePool", &["c"], "y", &[])
+            .output("y"),
+    );
+}
+
+#[test]
+fn elementwise_functions_and_broadcasting() {
+    holds(
+        &Writer::new(9)
+            .input("x", &[1, 6, 3, 5])
+            .input("z", &[1, 6, 3, 5])
+            .constant("per_channel", &[6, 1, 1])
+            .constant("per_column", &[5])
+            .constant("one", &[1])
+            .node("Mul", &["x", "per_channel"], "a", &[])
+            .node("Add", &["a", "z"], "b", &[])
+            .node("Sub", &["b", "per_column"], "c", &[])
+            .node("Div", &["c", "one"], "d", &[])
+            .node("Clip", &["d"], "e", &[float("min", -0.5), float("max", 0.75)])
+            .node("LeakyRelu", &["e"], "f", &[float("alpha", 0.25)])
+            .node("Sigmoid", &["f"], "g", &[])
+            .node("Tanh", &["g"], "h", &[])
+            .node("Sum", &["h", "z", "x"], "y", &[])
+            .output("y"),
+    );
+}
+
+#[test]
+fn normalizations() {
+    let mut writer = Writer::new(9)
+        .input("x", &[1, 6, 3, 5])
+        .constant("scale", &[6])
+        .constant("bias", &[6])
+        .constant("mean", &[6])
+        .constant("variance", &[6])
+        .node("BatchNormalization", &["x", "scale", "bias", "mean", "variance"], "n", &[float("epsilon", 0.01)])
+        .node("LRN", &["n"], "l", &[int("size", 4), float("alpha", 0.5), float("beta", 0.75), float("bias", 1.5)])
+        .node("Relu", &["l"], "y", &[])
+        .output("y");
+    let variance = writer.graph().initializer.iter_mut().find(|tensor| tensor.name == "variance").unwrap();
+    variance.float_data.iter_mut().for_each(|value| *value = value.abs());
+    holds(&writer);
+}
+
+#[test]
+fn concatenations_with_whole_and_with_broken_texels() {
+    holds(
+        &Writer::new(9)
+            .input("x", &[1, 8, 3, 5])
+            .input("z", &[1, 6, 3, 5])
+            .node("Relu", &["x"], "a", &[])
+            .node("Relu", &["z"], "b", &[])
+            .node("Concat", &["a", "b"], "whole", &[int("axis", 1)])
+            .node("Concat", &["b", "whole", "a"], "broken", &[int("axis", 1)])
+            .node("Concat", &["broken", "broken"], "rows", &[int("axis", 2)])
+            .node("Relu", &["rows"], "y", &[])
+            .output("y"),
+    );
+}
+
+#[test]
+fn from_an_image_to_probabilities() {
+    holds(
+        &Writer::new(9)
+            .input("x", &[2, 6, 3, 5])
+            .node("Relu", &["x"], "r", &[])
+            .node("Flatten", &["r"], "f", &[])
+            .constant("w", &[7, 90])
+            .constant("b", &[7])
+            .node("Gemm", &["f", "w", "b"], "g", &[int("transB", 1), float("alpha", 0.5), float("beta", 2.0)])
+            .constant("m", &[7, 9])
+            .node("MatMul", &["g", "m"], "p", &[])
+            .node("Softmax", &["p"], "y", &[])
+            .output("y"),
+    );
+}
+
+#[test]
+fn channels_are_shuffled_by_reshape_and_transpose() {
+    holds(
+        &Writer::new(9)
+            .input("x", &[1, 6, 3, 5])
+            .node("Relu", &["x"], "r", &[])
+            .integers("split", &[1, 2, 3, 3, 5])
+            .node("Reshape", &["r", "split"], "s", &[])
+            .node("Transpose", &["s"], "t", &[ints("perm", &[0, 2, 1, 3, 4])])
+            .integers("join", &[1, 6, 3, -1])
+            .node("Reshape", &["t", "join"], "j", &[])
+            .constant("w", &[5, 6, 3, 3])
+            .node("Conv", &["j", "w"], "c", &[])
+            .node("Pad", &["c"], "p", &[ints("pads", &[0, 0, 1, 0, 0, 0, 0, 2]), float("value", 0.5)])
+            .node("Softmax", &["p"], "y", &[int("axis", 1)])
+            .output("y"),
+    );
+}

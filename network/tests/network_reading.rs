@@ -1,0 +1,159 @@
+//! The reader of ONNX files: what it understands, what it refuses and how, and that no file makes it panic.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Writer, int, ints};
+use tilewright_network::model::Contents;
+use tilewright_network::onnx::{self, messages as proto};
+
+fn small() -> Writer {
+    Writer::new(9)
+        .input("x", &[1, 3, 7, 9])
+        .constant("w", &[5, 3, 3, 2])
+        .node("Conv", &["x", "w"], "c", &[ints("strides", &[2, 2])])
+        .node("Relu", &["c"], "y", &[])
+        .output("y")
+}
+
+/// Code and message of the only fault.
+fn refused(writer: &Writer) -> (&'static str, String) {
+    let mut faults = onnx::read(&writer.bytes()).unwrap_err();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    let fault = faults.remove(0);
+    (fault.code, fault.message)
+}
+
+#[test]
+fn shapes_are_inferred_and_constants_kept() {
+    let model = small().model();
+    let shape = |name: &str| model.values.iter().find(|value| value.name == name).unwrap().shape.clone();
+    assert_eq!((shape("c"), shape("y")), (vec![1, 5, 3, 4], vec![1, 5, 3, 4]));
+    assert_eq!(model.values.iter().filter(|value| value.contents.is_some()).count(), 1);
+}
+
+#[test]
+fn an_unsupported_operator_is_named_with_its_node() {
+    let writer = small().node("Einsum", &["y"], "e", &[]).node("LSTM", &["e"], "f", &[]);
+    let faults = onnx::read(&writer.bytes()).unwrap_err();
+    let messages: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+    assert_eq!(messages.len(), 2);
+    assert!(messages[0].contains("`n_e`") && messages[0].contains("`Einsum`"), "{messages:?}");
+    assert!(faults[1].help.as_ref().unwrap().contains("Conv"));
+}
+
+#[test]
+fn what_changes_the_meaning_is_refused() {
+    let one = |op, attributes: &[proto::AttributeProto]| {
+        refused(&Writer::new(9).input("x", &[1, 4, 5, 7]).node(op, &["x"], "y", attributes).output("y"))
+    };
+    assert!(one("Relu", &[int("mystery", 1)]).1.contains("`mystery`"));
+    assert!(one("MaxPool", &[ints("kernel_shape", &[2, 2]), int("storage_order", 1)]).1.contains("storage_order"));
+    assert!(one("MaxPool", &[ints("kernel_shape", &[9, 2])]).1.contains("does not fit"));
+    assert!(one("MaxPool", &[ints("kernel_shape", &[0, 2])]).1.contains('0'));
+    assert!(one("Concat", &[int("axis", 4)]).1.contains("axis 4"));
+    assert!(one("Transpose", &[ints("perm", &[0, 0, 1, 2])]).1.contains("order"));
+    assert!(one("Conv", &[]).1.contains("weights"));
+}
+
+#[test]
+fn names_and_shapes_have_to_be_known() {
+    assert!(refused(&small().node("Relu", &["nowhere"], "z", &[])).1.contains("`nowhere`"));
+    let mut twice = small().node("Relu", &["c"], "y", &[]);
+    assert!(refused(&twice).1.contains("another node has the same name"));
+    twice.graph().node[2].name = "n".to_owned();
+    assert!(refused(&twice).1.contains("defined twice"));
+    assert!(refused(&small().output("never")).1.contains("`never`"));
+    assert!(
+        refused(&Writer::new(9).input("x", &[1, 0]).node("Relu", &["x"], "y", &[]).output("y"))
+            .1
+            .contains("no elements")
+    );
+    let mut unknown = small();
+    let tensor = unknown.graph().input[0].r#type.as_mut().unwrap().tensor_type.as_mut().unwrap();
+    tensor.shape.as_mut().unwrap().dim[0] =
+        proto::DimensionProto { dim_value: None, dim_param: Some("batch".to_owned()) };
+    assert!(refused(&unknown).1.contains("`batch`"));
+}
+
+#[test]
+fn sizes_that_no_memory_has_are_refused() {
+    let huge = Writer::new(9).input("x", &[1 << 40, 1 << 40]).node("Relu", &["x"], "y", &[]).output("y");
+    assert_eq!(refused(&huge).0, "onnx-input");
+    let mut lying = small();
+    lying.graph().initializer[0].dims = vec![1 << 30, 1 << 30, 1 << 30];
+    assert_eq!(refused(&lying).0, "onnx-tensor");
+    let filled =
+        Writer::new(9).integers("s", &[1 << 31, 1 << 31]).node("ConstantOfShape", &["s"], "y", &[]).output("y");
+    assert_eq!(refused(&filled).0, "onnx-node");
+}
+
+#[test]
+fn a_constant_of_a_shape_takes_no_memory() {
+    let writer =
+        small().integers("s", &[5, 1, 1]).node("ConstantOfShape", &["s"], "k", &[]).node("Add", &["c", "k"], "z", &[]);
+    let model = writer.model();
+    let constant = model.values.iter().find(|value| value.name == "k").unwrap();
+    assert_eq!(
+        (constant.shape.as_slice(), constant.contents.as_ref()),
+        ([5, 1, 1].as_slice(), Some(&Contents::Same(0.0)))
+    );
+}
+
+#[test]
+fn nodes_that_compute_nothing_are_other_names() {
+    let model = small()
+        .node("Dropout", &["c"], "d", &[])
+        .node("Identity", &["d"], "i", &[])
+        .node("Relu", &["i"], "z", &[])
+        .model();
+    assert_eq!(model.nodes.len(), 3);
+    assert_eq!(model.nodes[2].inputs, [model.nodes[0].output]);
+}
+
+#[test]
+fn no_file_makes_the_reader_panic() {
+    let good = small().bytes();
+    for end in 0..good.len() {
+        let _ = onnx::read(&good[..end]);
+    }
+    // Every byte replaced by values that are special for protobuf: ends of numbers, long lengths, other fields.
+    for position in 0..good.len() {
+        for value in [0x00, 0x01, 0x0a, 0x7f, 0x80, 0xff] {
+            let mut bad = good.clone();
+            bad[position] = value;
+            let _ = onnx::read(&bad);
+        }
+    }
+    assert_eq!(onnx::read(&[0xff; 64]).unwrap_err()[0].code, "onnx-format");
+    assert_eq!(onnx::read(b"").unwrap_err()[0].code, "onnx-format");
+}
+
+/// The model of the guide: a classifier with everything that the page explains.
+fn example() -> Writer {
+    Writer::new(9)
+        .input("image", &[1, 3, 13, 11])
+        .constant("w1", &[10, 3, 3, 3])
+        .constant("b1", &[10])
+        .node("Conv", &["image", "w1", "b1"], "edges", &[ints("strides", &[2, 2]), ints("pads", &[1, 1, 1, 1])])
+        .node("Relu", &["edges"], "active", &[])
+        .node("MaxPool", &["active"], "pooled", &[ints("kernel_shape", &[3, 3]), ints("strides", &[2, 2])])
+        .constant("w2", &[6, 10, 1, 1])
+        .node("Conv", &["pooled", "w2"], "features", &[])
+        .node("GlobalAveragePool", &["features"], "means", &[])
+        .node("Flatten", &["means"], "rows", &[])
+        .constant("w3", &[5, 6])
+        .node("Gemm", &["rows", "w3"], "scores", &[int("transB", 1)])
+        .node("Softmax", &["scores"], "probabilities", &[])
+        .output("probabilities")
+}
+
+#[test]
+fn the_example_of_the_guide_is_this_model() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/models/tiny.onnx");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::create_dir_all(std::path::Path::new(path).parent().unwrap()).unwrap();
+        std::fs::write(path, example().bytes()).unwrap();
+    }
+    assert!(std::fs::read(path).unwrap() == example().bytes(), "UPDATE_EXPECT=1 writes examples/models/tiny.onnx");
+}
