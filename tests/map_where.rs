@@ -224,12 +224,11 @@ fn a_guard_makes_maps_injective_that_are_not_on_the_box() {
     let (code, json) = map("lambda i, j: [i % 8, j]", "13,7", &["--where", "i < 8"]);
     assert_eq!(verdict(&json, "injective", ""), "proved");
     assert_eq!(json["where"], "i < 8");
-    assert!(json["premises"].as_array().unwrap().contains(&json!("only indices for which i < 8")), "{json}");
-    assert_ne!(code, Some(70));
-    let (_, json) = map("lambda i, j: [i % 8, j]", "13,7", &["--where", "i < 9"]);
-    assert_eq!(verdict(&json, "injective", ""), "refuted");
     // The inverse is that of the map on the indices below the bound.
     assert_eq!((code, json["inverse"].as_str()), (Some(0), Some("lambda i, j: [i, j]")), "{json}");
+    assert!(json["premises"].as_array().unwrap().contains(&json!("only indices for which i < 8")), "{json}");
+    let (_, json) = map("lambda i, j: [i % 8, j]", "13,7", &["--where", "i < 9"]);
+    assert_eq!(verdict(&json, "injective", ""), "refuted");
     let (code, json) = map("lambda i, j: [i % 8, j]", "n,m", &["--where", "i <= 7"]);
     assert_eq!(verdict(&json, "injective", ""), "proved");
     assert_eq!((code, json["padding"].as_str()), (Some(0), Some("lambda i, j: i >= n")), "{json}");

@@ -153,7 +153,7 @@ fn positions_that_no_release_has_are_rejected() {
     ] {
         let error = single_error(line);
         assert_eq!(error.code, "texture-order", "{line}");
-        assert!(error.help.unwrap().contains("(x, y)"), "{line}");
+        assert!(error.help.unwrap().contains("x, y"), "{line}");
         assert!(!error.labels.is_empty(), "{line}");
     }
 }
