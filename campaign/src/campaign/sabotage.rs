@@ -41,7 +41,7 @@ const MAX_PENALTY: u32 = 8;
 /// Number of cases after which that factor applies in full; with fewer cases it grows linearly.
 const FULL_PENALTY_CASES: u64 = 400;
 /// The factor by which the time of an oracle counts more if it does not look at the part of the fault.
-const OTHER_PART: u32 = 4;
+const OTHER_PART: u32 = 16;
 /// Limit on the duration of a slice.
 const MAX_SLICE: Duration = Duration::from_secs(2);
 /// How long a slice may continue after the end.
@@ -128,9 +128,10 @@ impl Lane {
     }
 
     /// The time that counts for choosing the next oracle: time spent plus expected cost, multiplied
-    /// by its factor, and by up to [`MAX_PENALTY`] if the fault was never reached.
+    /// by its factor, and by up to [`MAX_PENALTY`] if the fault was never reached and the oracle does not look at its part.
     fn weight(&self) -> Duration {
-        let cases = if self.reached == 0 { u32::try_from(self.next.min(FULL_PENALTY_CASES)).unwrap_or(0) } else { 0 };
+        let is_in_vain = self.reached == 0 && self.factor > 1;
+        let cases = if is_in_vain { u32::try_from(self.next.min(FULL_PENALTY_CASES)).unwrap_or(0) } else { 0 };
         let all = u32::try_from(FULL_PENALTY_CASES).unwrap_or(1);
         (self.spent + self.cost) * self.factor * (all + cases * (MAX_PENALTY - 1)) / all
     }
