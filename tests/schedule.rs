@@ -215,7 +215,7 @@ s[T].parallel(fi)
 s[T].compute_at(s[B], yo)
 po, pi = s[Z].split(Z.op.axis[0], factor=3)
 s[Z].compute_at(s[B], yo)",
-        &[("p_outer * 3 + p_inner < 11", "p_outer * 3 + p_inner < 10"), ("T.parallel(22)", "T.parallel(21)")],
+        &[("(p_outer * 3 + p_inner) < n + 4", "(p_outer * 3 + p_inner) < n + 3"), ("T.parallel(22)", "T.parallel(21)")],
     ),
     (
         "a copy of an input, in a loop that is fused first",
