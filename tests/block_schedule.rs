@@ -214,7 +214,7 @@ fn what_cannot_be_padded_or_factored_is_an_error_at_the_call() {
             "sch.pad_einsum(\"C\", [4, 1, 1])",
             "several indices",
         ),
-        ("int32", product, "sch.split(k, [None, 2])\nsch.pad_einsum(\"C\", [4, 1, 1])", "its axes are not its loops"),
+        ("int32", product, "sch.split(k, [None, 2])\nsch.pad_einsum(\"C\", [4, 1, 1])", "it has a predicate"),
         ("float32", product, "sch.rfactor(i, 0)", "not a reduced loop"),
         ("float32", product, "sch.rfactor(k, 3)", "there is no axis 3"),
         ("float32", product, "sch.rfactor(sch.fuse(j, k), 0)", "a reduced axis and another one"),
