@@ -31,9 +31,8 @@ pub struct Difference {
 /// Compares elements with those expected. Sizes that differ make every element differ.
 pub fn compare(tensor: &str, expected: &[f32], found: &[f32]) -> Difference {
     let scale = expected.iter().filter(|value| value.is_finite()).fold(0f32, |largest, value| largest.max(value.abs()));
-    let agrees = |a: f32, b: f32| {
-        a.to_bits() == b.to_bits() || a == b || (a - b).abs() <= RELATIVE.mul_add(a.abs(), ABSOLUTE * scale)
-    };
+    let agrees =
+        |a: f32, b: f32| a.to_bits() == b.to_bits() || (a - b).abs() <= RELATIVE.mul_add(a.abs(), ABSOLUTE * scale);
     let mut difference =
         Difference { tensor: tensor.to_owned(), compared: expected.len(), different: 0, largest: 0.0, first: None };
     if expected.len() != found.len() {
@@ -42,7 +41,7 @@ pub fn compare(tensor: &str, expected: &[f32], found: &[f32]) -> Difference {
         return difference;
     }
     for (position, (&a, &b)) in expected.iter().zip(found).enumerate() {
-        let distance = if a == b { 0.0 } else { (a - b).abs() };
+        let distance = if a.to_bits() == b.to_bits() { 0.0 } else { (a - b).abs() };
         difference.largest = difference.largest.max(distance);
         // NaN differs from every number, and its distance is NaN, which `max` drops.
         if !agrees(a, b) {
@@ -75,14 +74,12 @@ impl Network {
     fn difference(&self, model: &Model, values: &[Option<Vec<f32>>], tensor: usize, found: &Tensor) -> Difference {
         let GraphValueRef { name, value, operand } = self.described(tensor);
         let found = operand.unpacked(found);
-        match &values[value] {
-            Some(expected) => compare(name, expected, &found),
-            None => {
-                let contents = model.values[value].contents.as_ref();
-                let expected = (0..found.len()).map(|at| contents.and_then(|all| all.float(at)).unwrap_or(f32::NAN));
-                compare(name, &expected.collect::<Vec<_>>(), &found)
-            }
+        if let Some(expected) = &values[value] {
+            return compare(name, expected, &found);
         }
+        let contents = model.values[value].contents.as_ref();
+        let expected = (0..found.len()).map(|at| contents.and_then(|all| all.float(at)).unwrap_or(f32::NAN));
+        compare(name, &expected.collect::<Vec<_>>(), &found)
     }
 
     fn described(&self, tensor: usize) -> GraphValueRef<'_> {

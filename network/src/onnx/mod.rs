@@ -224,11 +224,11 @@ impl Reader {
         let values: Vec<Option<&Value>> = operands.iter().map(value).collect();
         let shapes: Vec<_> = values.iter().map(|value| value.map(|value| value.shape.as_slice())).collect();
         let integers: Vec<_> = values.iter().map(|value| value.and_then(contents)?.integers()).collect();
-        let scalar = |value: &Option<&Value>| {
+        let scalar = |value: Option<&Value>| {
             let is_one = value.is_some_and(|value| value.shape.iter().all(|&extent| extent == 1));
             value.and_then(contents).filter(|_| is_one)?.float(0)
         };
-        let scalars: Vec<_> = values.iter().map(scalar).collect();
+        let scalars: Vec<_> = values.iter().copied().map(scalar).collect();
         let operands = Operands { shapes: &shapes, integers: &integers, scalars: &scalars, opset: self.opset };
         let decoded = nodes::decode(&node.op_type, attributes, &operands)?;
         decoded.ok_or_else(|| "the operator is not supported".to_owned())

@@ -5,8 +5,8 @@
 //!                                            y[n, b, y, x, l] = sum[n, b, y, x, l] + bias[b, l]
 //! ```
 //!
-//! [`define`] states what an element is, for any arrangement: it indexes operands by logical coordinates, and
-//! [`coords`] turns them into indices of the arrangement. [`schedule`] decides which loops are threads. The result is lowered,
+//! `define` states what an element is, for any arrangement: it indexes operands by logical coordinates, and
+//! `coords` turns them into indices of the arrangement. `schedule` decides which loops are threads. The result is lowered,
 //! proved and compiled like any TE program.
 
 mod coords;

@@ -133,6 +133,11 @@ pub(crate) fn adreno() -> Profile {
     PROFILES[1].clone()
 }
 
+/// The default of a type, whatever crate it comes from.
+fn standard<T: Default>() -> T {
+    T::default()
+}
+
 pub(crate) fn options() -> Options {
     Options {
         threads: 1,
@@ -140,11 +145,11 @@ pub(crate) fn options() -> Options {
         seed: 0,
         shapes: Vec::new(),
         device: DeviceChoice::None,
-        host: Default::default(),
+        host: standard(),
         assume: Vec::new(),
         limits: None,
         allow_unknown: false,
-        pipeline: Default::default(),
+        pipeline: standard(),
         record: false,
         function: None,
     }

@@ -175,7 +175,7 @@ impl Loaded {
             report.devices.push(run::blocked(request.summary, &report.functions));
             return Ok(report);
         };
-        let prepared = self.prepared(request, given, args)?;
+        let prepared = self.prepared(request, &given, args)?;
         for opened in engines::open(&request.options.device, &request.options.host) {
             report.devices.push(match opened {
                 Ok(device) => self.on_device(request, &prepared, &proved, (args, &device))?,
@@ -196,25 +196,23 @@ impl Loaded {
     fn given(&self, args: &ModelArgs, seed: u64) -> Result<Vec<Vec<f32>>, Failure> {
         let element = |(&value, part): (&usize, u64)| {
             let value = &self.model.values[value];
-            match args.inputs.iter().find(|(name, _)| *name == value.name) {
-                Some((_, file)) => Ok(array(file, value)?.elements),
-                None => {
-                    let mut numbers = Numbers::new(seed, part);
-                    let count = usize::try_from(value.n_elements()).unwrap_or(usize::MAX);
-                    #[expect(clippy::cast_possible_truncation, reason = "the numbers are those of float32")]
-                    let number = |_| match numbers.value(tilewright_ir::ScalarType::Float32) {
-                        tilewright_ir::Scalar::Float(number) => number as f32,
-                        tilewright_ir::Scalar::Int(_) => 0.0,
-                    };
-                    Ok((0..count).map(number).collect())
-                }
+            if let Some((_, file)) = args.inputs.iter().find(|(name, _)| *name == value.name) {
+                return Ok(array(file, value)?.elements);
             }
+            let mut numbers = Numbers::new(seed, part);
+            let count = usize::try_from(value.n_elements()).unwrap_or(usize::MAX);
+            #[expect(clippy::cast_possible_truncation, reason = "the numbers are those of float32")]
+            let number = |_| match numbers.value(tilewright_ir::ScalarType::Float32) {
+                tilewright_ir::Scalar::Float(number) => number as f32,
+                tilewright_ir::Scalar::Int(_) => 0.0,
+            };
+            Ok((0..count).map(number).collect())
         };
         self.model.inputs.iter().zip(0..).map(element).collect()
     }
 
     /// The inputs of the graph, the reference and the expected outputs.
-    fn prepared(&self, request: &Request<'_>, given: Vec<Vec<f32>>, args: &ModelArgs) -> Result<Prepared, Failure> {
+    fn prepared(&self, request: &Request<'_>, given: &[Vec<f32>], args: &ModelArgs) -> Result<Prepared, Failure> {
         let wrong = |what: String| Failure::plain(&request.source.name, "model-inputs", what);
         let tensor = |value: &Value| {
             let known =
@@ -225,7 +223,7 @@ impl Loaded {
             plain.packed(|at| elements[at]).map_err(|error| format!("input `{}`: {error}", value.name))
         };
         let inputs = self.network.inputs(&self.model, &tensor).map_err(wrong)?;
-        let reference = reference::evaluate(&self.model, &given).map_err(wrong)?;
+        let reference = reference::evaluate(&self.model, given).map_err(wrong)?;
         let mut expected = Vec::new();
         for (name, file) in &args.expected {
             let value = self.model.values.iter().find(|value| value.name == *name);
