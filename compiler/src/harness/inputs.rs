@@ -370,7 +370,7 @@ mod tests {
         bind_by_equations(&mut found, &[x.clone(), y.clone(), a.clone(), b.clone(), free], &premises);
         assert_eq!(found, Bindings::from([(n.clone(), 7), (x, 7), (y, 21), (a.clone(), 0), (b.clone(), 0)]));
         let mut found = Bindings::from([(b.clone(), 4)]);
-        bind_by_equations(&mut found, &[a.clone()], &premises);
+        bind_by_equations(&mut found, std::slice::from_ref(&a), &premises);
         assert_eq!(found[&a], 4);
     }
 
