@@ -1,5 +1,5 @@
 //! `thread_sync` on random programs whose threads share memory: what it makes has no races, means the program with a barrier everywhere,
-//! and needs each of its barriers. And the tree of `lower_thread_allreduce` for every number of threads up to 20.
+//! and needs each of its barriers. And the trees of `lower_thread_allreduce` for several numbers of threads.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test may fail")]
 
@@ -148,9 +148,9 @@ fn programs_that_differ_in_more_than_barriers_are_not_taken_for_equal() {
 }
 
 #[test]
-fn a_tree_for_every_number_of_threads() {
+fn a_tree_for_each_number_of_threads() {
     let judge = judge();
-    for count in 1..=20 {
+    for count in [1u32, 2, 3, 5, 7, 8, 12, 19] {
         let text = format!(
             "@T.prim_func\ndef main(a: T.handle, b: T.handle):\n    n = T.int32()\n    \
              A = T.match_buffer(a, (n, {count}), \"int32\")\n    B = T.match_buffer(b, (n, {count}), \"int32\")\n    \
@@ -173,7 +173,7 @@ fn a_tree_for_every_number_of_threads() {
         }
         let mut n_barriers = 0;
         rewritten.func.body.walk(&mut |stmt| n_barriers += usize::from(matches!(stmt.kind, StmtKind::Barrier)));
-        let rounds = usize::try_from(u32::BITS - (count - 1u32).leading_zeros()).unwrap();
+        let rounds = usize::try_from(u32::BITS - (count - 1).leading_zeros()).unwrap();
         assert_eq!(n_barriers, rounds + 2, "{count}\n{printed}");
     }
 }

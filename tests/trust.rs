@@ -87,6 +87,7 @@ const PARTS: &[Part] = &[
             "verify/src/inherited.rs",
             "verify/src/lanes.rs",
             "verify/src/lowering.rs",
+            "verify/src/packed.rs",
             "verify/src/pass.rs",
             "verify/src/phases.rs",
             "verify/src/plan",

@@ -15,7 +15,7 @@
 use tilewright_ir::convention::{PackedField, packed_fields};
 use tilewright_ir::equal::funcs_equal;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{AttrValue, BinaryOp, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Evidence, Expr, FuncAttrs, PrimFunc, Stmt, StmtKind, Var};
 
 use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report, all_of, suspected, unsupported};
@@ -23,9 +23,6 @@ use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::pass::holds;
 use crate::path::{Path, Step};
-
-/// The attribute that says that a function checks its arguments.
-const CALLING_CONVENTION: &str = "calling_conv";
 
 /// A program that checks its call, in terms of the one that does not.
 struct Packed {
@@ -100,11 +97,10 @@ fn packed(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Result<Pa
     let n_checks = body.len().checked_sub(parts(&before.body).len());
     let (checks, rest) = n_checks.and_then(|at| body.split_at_checked(at)).ok_or("statements are missing")?;
     let rest = rest.to_vec();
-    let mut attrs = after.attrs.clone();
-    attrs.other.retain(|(key, value)| key != CALLING_CONVENTION || *value != AttrValue::Int(1));
     let params = after.params[..n_own].to_vec();
-    let behind = PrimFunc { params, body: Stmt::seq(rest), attrs, ..after.clone() };
-    let plain = PrimFunc { body: Stmt::seq(parts(&before.body).to_vec()), ..before.clone() };
+    let behind = PrimFunc { params, body: Stmt::seq(rest), attrs: without_hints(after), ..after.clone() };
+    let body = Stmt::seq(parts(&before.body).to_vec());
+    let plain = PrimFunc { body, attrs: without_hints(before), ..before.clone() };
     if !funcs_equal(&plain, &behind, false) {
         return Err("behind its checks the program is another one than before".into());
     }
@@ -131,6 +127,11 @@ fn in_terms_of(fields: &[PackedField], (before, after): (&PrimFunc, &PrimFunc), 
         text: field.text.clone(),
     };
     fields.iter().zip(added).map(renamed).collect()
+}
+
+/// The attributes without those that ask for passes or tell other tools something.
+fn without_hints(func: &PrimFunc) -> FuncAttrs {
+    FuncAttrs { other: Vec::new(), ..func.attrs.clone() }
 }
 
 /// The statements of a body.

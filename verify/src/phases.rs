@@ -67,7 +67,7 @@ impl Judge {
             if !evidence.buffers.is_empty() || !evidence.fills.is_empty() {
                 return unsupported("the buffers of a program are claimed to be moved by barriers");
             }
-            if funcs_equal(&barriers_removed(before), &barriers_removed(after), false) {
+            if funcs_equal(&bare(before), &bare(after), false) {
                 (inspected(), Method::SameText)
             } else {
                 unsupported("the programs differ in more than their barriers")
@@ -94,6 +94,13 @@ pub(crate) fn across_barriers(before: &PrimFunc, after: &PrimFunc, evidence: &Ev
     let reason =
         format!("`{}` has barriers or memory that threads share, and is compared as if it had none", func.name);
     Some(Judge::report(Obligation::Simulation, "barriers", || unsupported(reason)))
+}
+
+/// A function without barriers, and without the attributes that ask for passes or tell other tools something.
+fn bare(func: &PrimFunc) -> PrimFunc {
+    let mut bare = barriers_removed(func);
+    bare.attrs.other.clear();
+    bare
 }
 
 /// Checks that a function runs phase by phase like the claimed one, up to names inside.

@@ -281,6 +281,19 @@ pub fn bind_by_equations(bindings: &mut Bindings, vars: &[Var], premises: &[Expr
     }
 }
 
+/// Binds variables to the given values by name, else to those that equations among the premises say, else to 0.
+pub fn bind_scalars(bindings: &mut Bindings, vars: &[Var], given: &[(String, i128)], premises: &[Expr]) {
+    for var in vars {
+        if let Some((_, value)) = given.iter().find(|(name, _)| name == var.name()) {
+            bindings.insert(var.clone(), *value);
+        }
+    }
+    bind_by_equations(bindings, vars, premises);
+    for var in vars {
+        bindings.entry(var.clone()).or_insert(0);
+    }
+}
+
 /// The first premise that does not hold. One whose value is not known counts as one that holds.
 fn unmet(premises: &[Expr], bindings: &Bindings) -> Option<Expr> {
     premises.iter().find(|cond| cond.eval_index(bindings) == Ok(0)).cloned()
@@ -382,7 +395,7 @@ mod tests {
         bind_by_equations(&mut found, &[x.clone(), y.clone(), a.clone(), b.clone(), free], &premises);
         assert_eq!(found, Bindings::from([(n.clone(), 7), (x, 7), (y, 21), (a.clone(), 0), (b.clone(), 0)]));
         let mut found = Bindings::from([(b.clone(), 4)]);
-        bind_by_equations(&mut found, &[a.clone()], &premises);
+        bind_by_equations(&mut found, std::slice::from_ref(&a), &premises);
         assert_eq!(found[&a], 4);
     }
 

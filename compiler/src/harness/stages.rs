@@ -14,7 +14,7 @@ use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scal
 use super::arguments::{Draw, Inputs};
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
-use super::inputs::{Numbers, Sampled, bind_by_equations, premises, satisfy_with_scalars, satisfying};
+use super::inputs::{Numbers, Sampled, bind_scalars, premises, satisfy_with_scalars, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
 use super::room;
 use crate::codegen::OPENCL;
@@ -215,25 +215,14 @@ fn draw_scalars(
     (given.iter().cloned().chain(changed).collect(), unmet)
 }
 
-/// Binds the scalar integers that a later stage has behind the parameters of the first one: to the given values, to those that its
-/// assertions say, or to 0.
+/// Binds the scalar integers that a later stage has behind the parameters of the first one.
 fn bind_added(stages: &[Stage<'_>], bindings: &mut Bindings, config: &Config) {
     for stage in stages {
         let StageProgram::Func(func) = stage.program else { continue };
-        let is_new = |param: Param| match param {
-            Param::Scalar(var) if var.dtype().scalar.is_integer() && !bindings.contains_key(&var) => Some(var),
-            Param::Scalar(_) | Param::Buffer(_) => None,
-        };
-        let added: Vec<Var> = stage.program.params().into_iter().filter_map(is_new).collect();
-        for var in &added {
-            if let Some((_, value)) = config.scalars.iter().find(|(name, _)| name == var.name()) {
-                bindings.insert(var.clone(), *value);
-            }
-        }
-        bind_by_equations(bindings, &added, &premises(func));
-        for var in added {
-            bindings.entry(var).or_insert(0);
-        }
+        let scalars = func.params.iter().filter(|param| func.param_buffer(param).is_none());
+        let is_open = |var: &&Var| var.dtype().scalar.is_integer() && !bindings.contains_key(*var);
+        let added: Vec<Var> = scalars.filter(is_open).cloned().collect();
+        bind_scalars(bindings, &added, &config.scalars, &premises(func));
     }
 }
 

@@ -81,7 +81,7 @@ const MOST_THREADS: i64 = 4096;
 /// ```
 pub fn lower_thread_allreduce(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let mut lowered = Lowered { count: 0 };
-    let body = lowered.stmt(&func.body).map_err(|fault| vec![*fault])?;
+    let body = lowered.stmt(&func.body).map_err(|fault| vec![fault])?;
     let after = PrimFunc { body, ..func.clone() };
     let mut evidence = Evidence { pass: NAME.to_owned(), ..Evidence::default() };
     if lowered.count > 0
@@ -118,7 +118,7 @@ struct Lowered {
 }
 
 impl Rewrite for Lowered {
-    type Error = Box<Diagnostic>;
+    type Error = Diagnostic;
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Self::Error> {
         match &stmt.kind {
@@ -138,9 +138,9 @@ impl Rewrite for Lowered {
     }
 }
 
-fn fault(message: &str, span: Option<Span>) -> Box<Diagnostic> {
+fn fault(message: &str, span: Option<Span>) -> Diagnostic {
     let help = "a reduction is read from `T.tvm_thread_allreduce`, and its loops over threads have constant extents";
-    Box::new(Diagnostic::error("thread-allreduce", span, message.to_owned()).with_help(help))
+    Diagnostic::error("thread-allreduce", span, message.to_owned()).with_help(help)
 }
 
 /// A reduction across threads, as the reader makes it.

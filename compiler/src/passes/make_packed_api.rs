@@ -61,6 +61,7 @@ pub fn make_packed_api(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let fields = packed_fields(func);
     let mut after = func.clone();
     after.params.extend(fields.iter().map(|field| field.var.clone()));
+    super::answered(&mut after, NAME);
     after.attrs.other.push((CALLING_CONVENTION.to_owned(), tilewright_ir::AttrValue::Int(1)));
     let checks = fields.iter().filter_map(|field| check(func, field));
     after.body = Stmt::seq(checks.chain([func.body.clone()]).collect());

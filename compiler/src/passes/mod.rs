@@ -383,6 +383,17 @@ fn is_asked(func: &PrimFunc, name: &str) -> bool {
     asked(func).is_ok_and(|found| found.contains(&name))
 }
 
+/// Takes a pass from the list of those that a function asks for, because it ran and the request would mean something else behind it.
+fn answered(func: &mut PrimFunc, name: &str) {
+    for (key, value) in &mut func.attrs.other {
+        if let (PASSES_ATTRIBUTE, AttrValue::List(names)) = (key.as_str(), value) {
+            names.retain(|asked| !matches!(asked, AttrValue::Str(asked) if asked == name));
+        }
+    }
+    let is_empty = |value: &AttrValue| matches!(value, AttrValue::List(names) if names.is_empty());
+    func.attrs.other.retain(|(key, value)| key != PASSES_ATTRIBUTE || !is_empty(value));
+}
+
 /// Returns the pass of that name, which may be the one that TVM has for it ([`TVM_NAMES`]).
 ///
 /// # Errors

@@ -78,7 +78,10 @@ pub fn thread_sync(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     }
     let Ok(body) = Explicit.stmt(&kept.body);
     let evidence = Evidence { pass: NAME.to_owned(), comparison: Comparison::Barriers, ..Evidence::default() };
-    Ok(Rewritten { func: PrimFunc { body, ..kept }, evidence, notes })
+    let mut func = PrimFunc { body, ..kept };
+    // The text has all barriers now.
+    super::answered(&mut func, NAME);
+    Ok(Rewritten { func, evidence, notes })
 }
 
 /// Returns whether a function asks for the pass.

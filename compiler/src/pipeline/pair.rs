@@ -155,6 +155,7 @@ pub fn validate_given(
     let loops = loop_maps(before, &after, &found.comparison);
     let mut premises = Premise::of_call(before);
     premises.extend(Premise::of_call(&after));
+    premises.extend([before, &after].into_iter().filter_map(Premise::of_implicit_barriers));
     premises.extend([before, &after].into_iter().filter_map(Premise::of_launches));
     premises.extend(Premise::of_pass(&found));
     premises.extend(Premise::of_reports(&reports));
