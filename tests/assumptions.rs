@@ -122,7 +122,7 @@ fn what_is_assumed_is_carried_to_corresponding_integers() {
 }
 
 /// A body that assumes something itself, a body after that is equal under that, and changes of the latter that are not.
-const OWN: &[(&str, &str, &str, &[(&str, &str)])] = &[
+const OWN: &[Case] = &[
     (
         "n % 4 == 0",
         "T.assume(n % 4 == 0)\nfor i in range(n):\n    B[i] = A[i] + x",

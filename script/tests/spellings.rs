@@ -211,8 +211,9 @@ fn accesses_of_bare_memory_are_one_error() {
 
 #[test]
 fn assumptions_are_about_a_call_and_stand_first() {
+    let params = format!("{PARAMS}, n: T.int32");
     let assumed = |text: &str| {
-        let read = read_module(&program(PARAMS, text));
+        let read = read_module(&program(&params, text));
         let func = read.unwrap_or_else(|found| panic!("{text}: {found:?}")).funcs.remove(0);
         let printed = print_func(&func);
         let again = read_module(&printed).unwrap_or_else(|found| panic!("{printed}: {found:?}")).funcs.remove(0);
@@ -228,7 +229,7 @@ fn assumptions_are_about_a_call_and_stand_first() {
         ("    if n > 1:\n        T.assume(n > 2)\n    B[0] = A[0, 0]", 4),
         ("    B[0] = T.assume(n > 0)", 3),
     ] {
-        only_error(&program(PARAMS, text), "assumption", line);
+        only_error(&program(&params, text), "assumption", line);
     }
 }
 

@@ -260,7 +260,7 @@ impl Plan<'_> {
         let block = self.block(name, axes);
         let body = self.first_body(&block, index, names.apply(&self.combiner.value), condition);
         let loops: Vec<&For> = self.found.loops[self.roles.top..].to_vec();
-        self.nest(block, (&self.roles.kept, values), body, &loops)
+        self.nest(&block, (&self.roles.kept, values), body, &loops)
     }
 
     /// What an instance of the first block does.
@@ -310,7 +310,7 @@ impl Plan<'_> {
         let kept: Vec<Expr> = self.roles.kept_by_second.iter().map(|cond| fresh.apply(cond)).collect();
         let block = self.block(&self.found.block.name, axes);
         let body = self.second_body(&block, &names, &part);
-        self.nest(block, (&kept, values), body, &loops.iter().collect::<Vec<_>>())
+        self.nest(&block, (&kept, values), body, &loops.iter().collect::<Vec<_>>())
     }
 
     fn second_body(&self, block: &Block, names: &Substitution, part: &BlockAxis) -> Stmt {
@@ -330,7 +330,7 @@ impl Plan<'_> {
     }
 
     /// A block in loops, with what it reads and writes.
-    fn nest(&self, block: Block, (kept, values): (&[Expr], Vec<Expr>), body: Stmt, loops: &[&For]) -> Stmt {
+    fn nest(&self, block: &Block, (kept, values): (&[Expr], Vec<Expr>), body: Stmt, loops: &[&For]) -> Stmt {
         let outer = self.found.loops[..self.roles.top].iter().chain(&self.found.outer);
         let ranges = outer.fold(crate::passes::remap::symbol_ranges(self.func), |known, run| {
             crate::passes::remap::inside(&known, run)
@@ -338,7 +338,7 @@ impl Plan<'_> {
         let ranges = loops.iter().fold(ranges, |known, run| crate::passes::remap::inside(&known, run));
         let kept = kept.iter().map(|cond| simplify(cond, &ranges)).filter(|cond| cond.as_const_int() != Some(1));
         let predicate = kept.reduce(Expr::and);
-        let block = stated(&block, &body, &ranges);
+        let block = stated(block, &body, &ranges);
         let inner = realized(block, predicate, values, body).at(self.found.stmt.span);
         loops.iter().rev().fold(inner, |body, run| Stmt::new(StmtKind::For(For { body, ..For::clone(run) }.into())))
     }
