@@ -26,7 +26,7 @@ use super::regions::int_like;
 use super::tree::{Found, FoundLoop, loop_over, realized, without_block};
 use super::{BlockRef, BlockSchedule, LoopRef, fault};
 use crate::passes::remap::{inside, retyped};
-use crate::passes::schedule::buffers::{is_private, loads_from, n_loads, with_own_memory};
+use crate::passes::schedule::buffers::{is_private, loads_from, n_loads, stores_to, with_own_memory};
 use crate::passes::schedule::claims::{Claim, at, unchanged};
 use crate::passes::schedule::loops::{Found as Around, with_loop};
 use crate::passes::schedule::region::{Span, region};
@@ -36,13 +36,18 @@ impl BlockSchedule {
     /// with one value there has a loop only if `unit_loops` is set.
     ///
     /// # Errors
-    /// `schedule`: the block or the loop is gone, a reader is outside of the loop, or what is read has no known extent.
+    /// `schedule`: the block or the loop is gone, a reader is outside of the loop, another block writes the buffer, or what is read has no
+    /// known extent.
     pub fn compute_at(&mut self, block: BlockRef, run: &LoopRef, unit_loops: bool) -> Result<(), Diagnostic> {
         let found = self.block(block)?;
         let buffer = only_written(&found)?;
         let name = found.block.name.clone();
         let axes = indexed_axes(&found, &stores(found.parts.body), &buffer)?;
         let rest = PrimFunc { body: without_block(&self.func().body, &name), ..self.func().clone() };
+        if stores_to(&rest.body, &|stored| stored.aliases(&buffer)) {
+            let message = format!("another block writes `{buffer}`, too");
+            return Err(fault(message, "move blocks that write a buffer alone"));
+        }
         let target = target(&rest, run, &name)?;
         if n_loads(&rest.body, &buffer) != n_loads(&target.run.body, &buffer) || n_loads(&rest.body, &buffer) == 0 {
             let message = format!("`{run}` is not around everything that reads `{buffer}`", run = run.name());

@@ -136,6 +136,13 @@ fn loop_around<'f>(func: &'f PrimFunc, buffer: &Buffer) -> Result<Found<'f>, Dia
         fault(format!("`{buffer}` is not filled and read in one loop"), help)
     })?;
     check_in_order(found.inner, "double_buffer")?;
+    let mut waits = false;
+    found.inner.body.walk(&mut |stmt| waits |= matches!(stmt.kind, StmtKind::Barrier));
+    if waits {
+        // Filling the other half moves in front of the barriers that the threads pass in an iteration.
+        let help = "give buffers two halves in loops without barriers";
+        return Err(fault(format!("`{buffer}` is filled in a loop in which threads wait for each other"), help));
+    }
     Ok(found)
 }
 
