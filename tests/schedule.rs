@@ -148,8 +148,11 @@ fn lanes_that_race_are_not_what_a_loop_in_order_does() {
     }
 }
 
+/// A name, a program, and wrong changes of its text.
+type Attached = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
 /// TE programs in which a stage is computed in a loop of another one and has loops of its own, and changes that break the result.
-const ATTACHED: [(&str, &str, &[(&str, &str)]); 5] = [
+const ATTACHED: [Attached; 5] = [
     (
         "tiles of tiles, with vectors",
         "A = te.placeholder((n + 2, m), name='A')

@@ -18,7 +18,8 @@
 //! means the same on both sides: two statements that are put into another order then touch no element in common that
 //! one of them writes. That there are no races is not checked here.
 //!
-//! Memory in the scope `shared` belongs to the group, wherever it is allocated. Any other memory that is allocated by a
+//! Memory in the scope `shared` belongs to the group, wherever among the loops over threads it is allocated; outside of the loop over groups
+//! it is one memory for all of them. Any other memory that is allocated by a
 //! thread belongs to this thread; if it lives through several phases, the program on the right has one copy for each thread.
 
 mod rebuild;
@@ -35,7 +36,9 @@ use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
 
 pub use rebuild::{Barriers, without_barriers};
-pub use synchronized::{IMPLICIT_BARRIER, barriers_removed, is_implicit_barrier, n_implicit_barriers, synchronized};
+pub use synchronized::{
+    IMPLICIT_BARRIER, barriers_removed, ends_with_barrier, is_implicit_barrier, n_implicit_barriers, synchronized,
+};
 
 /// What the threads of a group do.
 #[derive(Clone, Debug)]

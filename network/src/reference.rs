@@ -243,8 +243,12 @@ fn product(operands: &[Array<'_>], transposed: [bool; 2], at: &[usize]) -> f64 {
 
 fn unary(function: Unary, x: f64) -> f64 {
     match function {
-        Unary::Relu => x.max(0.0),
-        Unary::Clip { low, high } => x.min(high.into()).max(low.into()),
+        Unary::Relu if x < 0.0 => 0.0,
+        Unary::Relu => x,
+        // The upper limit counts if it is below the lower one, and a NaN is neither below nor above.
+        Unary::Clip { high, .. } if x > high.into() => high.into(),
+        Unary::Clip { low, high } if x < low.into() => low.min(high).into(),
+        Unary::Clip { .. } => x,
         Unary::Sigmoid => 1.0 / (1.0 + (-x).exp()),
         Unary::Tanh => x.tanh(),
         Unary::LeakyRelu { alpha } => {
@@ -272,4 +276,19 @@ fn softmax(x: &Array<'_>, shape: &[usize], first: usize, end: usize) -> Vec<f32>
         }
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Unary, unary};
+
+    #[test]
+    fn the_upper_of_two_contradictory_limits_counts_and_a_nan_stays() {
+        let clip = Unary::Clip { low: 1.0, high: -1.0 };
+        let inside = Unary::Clip { low: -1.0, high: 1.5 };
+        let of = |function, x: f64| unary(function, x).to_string();
+        assert_eq!([-3.0, 0.5, 3.0].map(|x| of(clip, x)), ["-1", "-1", "-1"]);
+        assert_eq!([-3.0, 0.5, 3.0].map(|x| of(inside, x)), ["-1", "0.5", "1.5"]);
+        assert!([clip, inside, Unary::Relu].iter().all(|&function| unary(function, f64::NAN).is_nan()));
+    }
 }

@@ -31,8 +31,10 @@ pub struct Difference {
 /// Compares elements with those expected. Sizes that differ make every element differ.
 pub fn compare(tensor: &str, expected: &[f32], found: &[f32]) -> Difference {
     let scale = expected.iter().filter(|value| value.is_finite()).fold(0f32, |largest, value| largest.max(value.abs()));
-    let agrees =
-        |a: f32, b: f32| a.to_bits() == b.to_bits() || (a - b).abs() <= RELATIVE.mul_add(a.abs(), ABSOLUTE * scale);
+    let agrees = |a: f32, b: f32| {
+        let is_close = a.is_finite() && (a - b).abs() <= RELATIVE.mul_add(a.abs(), ABSOLUTE * scale);
+        a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) || is_close
+    };
     let mut difference =
         Difference { tensor: tensor.to_owned(), compared: expected.len(), different: 0, largest: 0.0, first: None };
     if expected.len() != found.len() {

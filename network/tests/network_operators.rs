@@ -55,6 +55,21 @@ fn depthwise_and_grouped_convolutions() {
 }
 
 #[test]
+fn means_of_windows_with_gaps_count_what_lies_inside() {
+    holds(
+        &Writer::new(19)
+            .input("x", &[1, 3, 9, 10])
+            .node(
+                "AveragePool",
+                &["x"],
+                "y",
+                &[ints("kernel_shape", &[3, 2]), ints("dilations", &[2, 3]), ints("pads", &[1, 2, 1, 0])],
+            )
+            .output("y"),
+    );
+}
+
+#[test]
 fn pools() {
     holds(
         &Writer::new(10)

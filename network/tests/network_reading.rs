@@ -57,6 +57,30 @@ fn what_changes_the_meaning_is_refused() {
 }
 
 #[test]
+fn a_negative_axis_of_flatten_counts_from_the_last_one() {
+    let flat = |axis| {
+        let writer = Writer::new(13).input("x", &[2, 3, 4, 5]).node("Flatten", &["x"], "y", &[int("axis", axis)]);
+        let model = writer.output("y").model();
+        model.values.iter().find(|value| value.name == "y").unwrap().shape.clone()
+    };
+    assert_eq!([flat(-1), flat(-4), flat(4), flat(0)], [[24, 5], [1, 120], [120, 1], [1, 120]].map(Vec::from));
+    let beyond = Writer::new(13).input("x", &[2, 3]).node("Flatten", &["x"], "y", &[int("axis", -3)]).output("y");
+    assert!(refused(&beyond).1.contains("axis -3"));
+}
+
+#[test]
+fn an_operand_that_is_left_out_before_others_is_refused() {
+    let gemm = |operands: &[&str]| {
+        let writer = Writer::new(13).input("a", &[3, 5]).constant("b", &[5, 2]);
+        writer.node("Gemm", operands, "y", &[]).output("y")
+    };
+    assert!(refused(&gemm(&["a", "", "b"])).1.contains("operand 2 is missing"));
+    assert_eq!(gemm(&["a", "b", ""]).model().nodes.len(), 1);
+    let dropout = Writer::new(13).input("x", &[3]).node("Dropout", &["x"], "y", &[int("mystery", 1)]).output("y");
+    assert!(refused(&dropout).1.contains("mystery"));
+}
+
+#[test]
 fn names_and_shapes_have_to_be_known() {
     assert!(refused(&small().node("Relu", &["nowhere"], "z", &[])).1.contains("`nowhere`"));
     let mut twice = small().node("Relu", &["c"], "y", &[]);

@@ -14,7 +14,7 @@ use crate::judge::{Decision, Judge, Place, Report, Side, decide, on_the_way, unr
 use crate::map::{assume_addressable, fits, is_operation};
 use crate::method::Method;
 use crate::obligation::Obligation;
-use crate::path::{Path, Site, Step, premises, settled_sites};
+use crate::path::{Path, Site, Step, settled_sites};
 use crate::question::Question;
 use crate::term::{Assignment, Value};
 use crate::translate::Names;
@@ -449,8 +449,8 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
         }
     }
     for (cond, path) in site.stmt.exprs().flat_map(|expr| conditions(expr, &site.path)) {
-        for (part, _) in [true, false].into_iter().flat_map(|holds| premises(&cond, holds, &loaded(&cond))) {
-            add(&part, &path);
+        for part in without_loads(&cond) {
+            add(part, &path);
         }
     }
     match &site.stmt.kind {
@@ -464,8 +464,8 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
             }
         }
         StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => {
-            for (part, _) in [true, false].into_iter().flat_map(|holds| premises(cond, holds, &loaded(cond))) {
-                add(&part, &site.path);
+            for part in without_loads(cond) {
+                add(part, &site.path);
             }
         }
         StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !value.reads_memory() => add(value, &site.path),
@@ -479,15 +479,10 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
     found
 }
 
-/// The buffers that a condition reads: each may be one whose loads are premises.
-fn loaded(cond: &Expr) -> Vec<Buffer> {
-    let mut found = Vec::new();
-    cond.walk(&mut |part| {
-        if let Expr::Load { buffer, .. } = part {
-            found.push(buffer.clone());
-        }
-    });
-    found
+/// The largest parts of a condition that read no memory. What is done with loaded values is no premise of anything, unless it is a
+/// comparison of the values as they are.
+fn without_loads(cond: &Expr) -> Vec<&Expr> {
+    if cond.reads_memory() { cond.children().flat_map(without_loads).collect() } else { vec![cond] }
 }
 
 /// The last value of a loop variable, which has one if there is any iteration, in its type, where that is not the extent less 1 of the same type.
@@ -500,19 +495,25 @@ fn last_iteration(inner: &For) -> Option<Expr> {
     Some(Expr::Cast(ty, SharedExpr::new(Expr::binary(BinaryOp::Sub, end, Expr::int(1)))))
 }
 
-/// The conditions of `if_then_else` in an expression, each with the way to it.
+/// The scalar conditions of choices in an expression, each with the way to it. A `Select` evaluates both sides.
 fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
     if let Some((one, inner)) = chosen_by_lane(expr, path) {
         return conditions(&one, &inner);
     }
-    let Expr::IfThenElse(cond, then, otherwise) = expr else {
-        return expr.children().flat_map(|child| conditions(child, path)).collect();
+    let (cond, branches, is_choice) = match expr {
+        Expr::IfThenElse(cond, then, otherwise) => (cond, [(then, true), (otherwise, false)], true),
+        Expr::Select(cond, then, otherwise) if cond.dtype().is_scalar() => {
+            (cond, [(then, true), (otherwise, false)], false)
+        }
+        _ => return expr.children().flat_map(|child| conditions(child, path)).collect(),
     };
     let mut found = conditions(cond, path);
     found.push(((**cond).clone(), path.clone()));
-    for (branch, holds) in [(then, true), (otherwise, false)] {
+    for (branch, holds) in branches {
         let mut inner = path.clone();
-        inner.choose(cond, holds);
+        if is_choice {
+            inner.choose(cond, holds);
+        }
         found.extend(conditions(branch, &inner));
     }
     found

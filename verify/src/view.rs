@@ -69,7 +69,7 @@ fn starts_inside(judge: &Judge, path: &Path, owner: &Buffer) -> Decision {
     for (extent, stride) in owner.shape.iter().zip(owner.strides.iter().flatten()) {
         let stride = names.term(stride);
         if show(&stride.at_least(0)).is_err() {
-            result = result.and_then(|()| show(&stride.at_most(&Term::int(0))));
+            result = result.and_then(|()| show(&stride.at_most(Term::int(0))));
             first = first + (names.term(extent) - 1) * stride;
         }
     }

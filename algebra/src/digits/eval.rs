@@ -121,11 +121,11 @@ impl<'f> Evaluator<'f> {
             BinaryOp::FloorMod | BinaryOp::TruncMod => Ok(self.divide(a, divisor()?, env)?.1),
             BinaryOp::Shl => a.times(&power(b)?).ok_or(Stop::Fail),
             BinaryOp::Shr => Ok(self.divide(a, &power(b)?, env)?.0),
-            // `x & (2^k - 1)` is `x % 2^k`. That the mask has this form is left to the judge.
+            // `x & (2^k - 1)` is `x % 2^k`.
             BinaryOp::BitAnd => {
-                let mask =
-                    b.as_offset().and_then(Poly::as_const).and_then(|mask| mask.checked_add(1)).ok_or(Stop::Fail)?;
-                Ok(self.divide(a, &Poly::constant(mask), env)?.1)
+                let mask = b.as_offset().and_then(Poly::as_const).filter(|mask| *mask >= 0);
+                let power = mask.and_then(|mask| mask.checked_add(1)).filter(|power| power & (power - 1) == 0);
+                Ok(self.divide(a, &Poly::constant(power.ok_or(Stop::Fail)?), env)?.1)
             }
             BinaryOp::Min | BinaryOp::Max => {
                 let difference = b.minus(a).ok_or(Stop::Fail)?;

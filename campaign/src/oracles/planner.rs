@@ -1,5 +1,5 @@
 //! Checks memory plans of generated graphs: the judge proves each plan, a simulation executes it
-//! without a violation, no strategy is worse than a simpler one, and plans read back as written. On
+//! without a violation, the best strategy is no worse than the others, and plans read back as written. On
 //! plans with one thing changed, the judge and the simulation have to agree.
 
 use tilewright_ir::{Graph, MemoryPlan, TextureLimits};
@@ -140,15 +140,20 @@ fn within(plan: &MemoryPlan, limits: TextureLimits) -> Result<(), Outcome> {
     })
 }
 
-/// Checks that no plan takes more than that of the simpler strategy, nor less than the lower bound.
+/// Checks that the best plan takes no more than the others, and none less than the lower bound.
 fn amounts(graph: &NamedGraph, plans: &[MemoryPlan], limits: TextureLimits) -> Result<(), Outcome> {
     for (number, plan) in (0_u8..).zip(plans) {
         let all = figures(&graph.graph, plan, limits);
         let Figures { parts, .. } = all.map_err(|fault| Failure::outcome("no figures", fault.to_string()))?;
         for part in &parts {
             let found = part.amounts;
-            let most = if strategy(number) == Strategy::Unshared { found.unshared } else { found.compatible };
-            if found.lower_bound > found.planned || found.planned > most || found.compatible > found.unshared {
+            // The tokens of the compatible planner may grow by more than sharing saves.
+            let most = match strategy(number) {
+                Strategy::Unshared => found.unshared,
+                Strategy::Compatible => found.compatible,
+                Strategy::Best => found.compatible.min(found.unshared),
+            };
+            if found.lower_bound > found.planned || found.planned > most {
                 let what = format!("{:?} takes more or less than it can", strategy(number));
                 return Err(Failure::outcome(what, format!("{part:?}")));
             }

@@ -112,6 +112,10 @@ impl BlockSchedule {
         if is_write && is_reduced {
             return Err(fault(format!("a reduced axis is in the index of `{buffer}`"), "reindex what the block reads"));
         }
+        if is_write && leaves_values_out(&found) {
+            let message = format!("block `{}` does not run for all values of its axes", found.block.name);
+            return Err(fault(message, "reindex what it writes before `transform_block_layout`"));
+        }
         if let Some(axis) = used.iter().find(|axis| axis.min.as_const_int() != Some(0)) {
             return Err(fault(format!("axis `{}` does not start from 0", axis.var), "write the block from 0 on"));
         }
@@ -266,4 +270,10 @@ fn copy_nest(name: &str, from: (&Buffer, &Vec<Expr>), to: (&Buffer, &Vec<Expr>),
     let copy = Stmt::store(to.0, to.1.clone(), Expr::load(from.0, from.1.clone()));
     let inner = realized(block, None, loops.iter().map(|(var, _)| Expr::from(var)).collect(), copy);
     loops.into_iter().rev().fold(inner, |body, (var, extent)| Stmt::for_loop(&var, extent, ForKind::Serial, body))
+}
+
+/// Whether a predicate is about the axes of a block. One about loops that were split only keeps them in range.
+fn leaves_values_out(found: &Found<'_>) -> bool {
+    let is_loop = |value: &Expr| matches!(value, Expr::Var(_));
+    found.parts.predicate.is_some() && found.parts.bindings.iter().all(|value| is_loop(value))
 }

@@ -9,8 +9,11 @@ const WANTED: usize = 80;
 /// Ways through the loops that are tried for them.
 const TRIED: u64 = 800;
 
-/// Values of symbols and scalars.
+/// Values of symbols.
 const SIZES: [i128; 10] = [1, 2, 5, 9, 17, 33, 70, 130, 257, 300];
+
+/// Values of scalars, on both sides of the conditions that are often asked of them.
+const SCALARS: [i128; 10] = [0, 1, 2, -1, 9, 17, 33, 70, 130, 300];
 
 /// Instances that reach the end of a path.
 pub(super) fn samples(path: &Path) -> Vec<Bindings> {
@@ -25,8 +28,9 @@ fn instance(path: &Path, attempt: u64) -> Option<Bindings> {
         state >> 33
     };
     let mut bindings = Bindings::new();
-    for var in path.symbols.iter().chain(&path.scalars) {
-        let size = SIZES[usize::try_from(random()).ok()? % SIZES.len()];
+    let symbols = path.symbols.iter().map(|var| (var, SIZES));
+    for (var, values) in symbols.chain(path.scalars.iter().map(|var| (var, SCALARS))) {
+        let size = values[usize::try_from(random()).ok()? % values.len()];
         let (low, high) = var.dtype().scalar.integer_range().unwrap_or((0, 1));
         bindings.insert(var.clone(), size.clamp(low, high));
     }

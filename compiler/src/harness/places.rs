@@ -123,10 +123,10 @@ impl Sum {
 
     /// This sum and `factor` times the other one.
     fn plus(mut self, other: &Self, factor: i128) -> Option<Self> {
-        let add = |to: &mut i128, what: i128| Some(*to = to.checked_add(what.checked_mul(factor)?)?);
-        add(&mut self.constant, other.constant)?;
+        let added = |to: i128, what: i128| to.checked_add(what.checked_mul(factor)?);
+        self.constant = added(self.constant, other.constant)?;
         for (to, what) in self.terms.iter_mut().flatten().zip(other.terms.iter().flatten()) {
-            add(to, *what)?;
+            *to = added(*to, *what)?;
         }
         Some(self)
     }

@@ -196,8 +196,8 @@ mod tests {
 
     /// A connection to a worker that gives one reply to whatever it is asked, and lives on.
     fn replying(reply: &Reply) -> Connection {
-        let frame: String = process::frame(reply).unwrap().iter().map(|byte| format!("\\{byte:03o}")).collect();
-        let script = format!("read x; printf '{frame}'; read x");
+        let octal: Vec<String> = process::frame(reply).unwrap().iter().map(|byte| format!("\\{byte:03o}")).collect();
+        let script = format!("read x; printf '{}'; read x", octal.concat());
         let launch = Launch { program: "/bin/sh".into(), arguments: vec!["-c".into(), script], ..Launch::default() };
         Connection::start(&launch, START_UP).unwrap()
     }

@@ -200,8 +200,8 @@ impl Group {
     }
 }
 
-/// Whether a statement ends with a barrier, if it is a sequence.
-fn ends_with_barrier(stmt: &Stmt) -> bool {
+/// Returns whether the last thing that a statement does is to wait at a barrier.
+pub fn ends_with_barrier(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Seq(parts) => parts.last().is_some_and(ends_with_barrier),
         StmtKind::Barrier => true,

@@ -167,6 +167,10 @@ impl Reader {
         let is_alias = matches!(node.op_type.as_str(), "Dropout" | "Identity");
         if is_alias {
             attributes.ignore(&["ratio", "seed", "is_test"]);
+            attributes.finish().map_err(&wrong)?;
+            if let Some(Some(_)) = operands.get(2) {
+                return Err(wrong("its operand `training_mode` is not supported".to_owned()));
+            }
             let source = operands.first().copied().flatten().ok_or_else(|| wrong("it has no operand".to_owned()))?;
             return self.bind(output, source);
         }
@@ -176,7 +180,7 @@ impl Reader {
         }
         let decoded = self.decoded(node, &operands, &mut attributes).map_err(&wrong)?;
         attributes.finish().map_err(&wrong)?;
-        let data: Vec<usize> = operands.into_iter().take(decoded.n_data).flatten().collect();
+        let data = present(operands, decoded.n_data).map_err(&wrong)?;
         if let (Op::Reshape, Some(contents)) = (&decoded.op, self.contents_of(&data)) {
             return self.add(output, decoded.shape.unwrap_or_default(), Some(contents)).map(drop);
         }
@@ -257,6 +261,16 @@ impl Reader {
 /// The elements of a value that is a constant.
 fn contents(value: &Value) -> Option<&Contents> {
     value.contents.as_ref()
+}
+
+/// The operands of a node that are data. The last ones may be left out.
+fn present(mut operands: Vec<Option<usize>>, n_data: usize) -> Result<Vec<usize>, String> {
+    operands.truncate(n_data);
+    let n_present = operands.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    operands.truncate(n_present);
+    let missing =
+        |(place, operand): (usize, Option<usize>)| operand.ok_or(format!("its operand {} is missing", place + 1));
+    operands.into_iter().enumerate().map(missing).collect()
 }
 
 /// The shape of an input, which has to be known.

@@ -261,7 +261,9 @@ fn reshaped(op_type: &str, attributes: &mut Attributes<'_>, operands: &Operands<
     match op_type {
         "Flatten" => {
             let given = attributes.int("axis", 1);
-            let at = axis(given, from.len() + 1)?;
+            // An axis behind the last one has no negative name.
+            let is_last = usize::try_from(given) == Ok(from.len());
+            let at = if is_last { from.len() } else { axis(given, from.len())? };
             let outer: u64 = from[..at].iter().product();
             Ok(vec![outer, from[at..].iter().product()])
         }

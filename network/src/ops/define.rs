@@ -4,7 +4,7 @@
 //! result of the sum.
 
 use tilewright_compiler::te::build::{Builder, Tensor, call, cast, if_then_else, reduce, reduce_axis};
-use tilewright_ir::{BinaryOp, Diagnostic, Expr, MathFn, ReduceOp, SharedExpr, StageBody};
+use tilewright_ir::{BinaryOp, Diagnostic, Expr, MathFn, ReduceOp, StageBody};
 
 use super::coords::{Coord, FLOAT, float, load, load_broadcast, within};
 use super::int;
@@ -237,8 +237,14 @@ fn count(window: &Window, counts_padding: bool, shape: &[u64], at: &[Coord]) -> 
     let along = |direction: usize| {
         let (pad, extent) = (window.pads[direction], shape[2 + direction]);
         let first = slid(window, direction, &at[2 + direction], &Expr::int(0));
-        let begin = Expr::binary(BinaryOp::Max, first.clone(), int(pad));
-        let end = Expr::binary(BinaryOp::Min, first + int(window.kernel[direction]), int(extent + pad));
+        // The number of steps from the first element of the window that lead no further than `end`.
+        let dilation = window.dilations[direction];
+        let steps = |end: u64| match dilation {
+            1 => int(end) - first.clone(),
+            _ => (int(end + dilation - 1) - first.clone()).floor_div(int(dilation)),
+        };
+        let begin = Expr::binary(BinaryOp::Max, steps(pad), Expr::int(0));
+        let end = Expr::binary(BinaryOp::Min, steps(extent + pad), int(window.kernel[direction]));
         end - begin
     };
     cast(along(0) * along(1), FLOAT)
@@ -257,18 +263,19 @@ fn product(te: &Builder, transposed: [bool; 2], operands: &[Bound<'_>], at: &[Co
     reduce(ReduceOp::Sum, left * right, &[step.axis])
 }
 
+/// A function of one element. `Relu` and `Clip` keep a NaN, which the operators `min` and `max` would drop; of two contradictory
+/// limits the upper one counts.
 fn unary(function: Unary, x: Expr) -> Defined<Expr> {
+    let chosen = |cond: Expr, a: Expr, b: Expr| Expr::Select(cond.into(), a.into(), b.into());
     Ok(match function {
-        Unary::Relu => Expr::binary(BinaryOp::Max, x, float(0.0)),
+        Unary::Relu => chosen(x.clone().lt(float(0.0)), float(0.0), x),
         Unary::Clip { low, high } => {
-            Expr::binary(BinaryOp::Max, Expr::binary(BinaryOp::Min, x, float(high)), float(low))
+            let raised = chosen(x.clone().lt(float(low)), float(low), x);
+            chosen(float(high).lt(raised.clone()), float(high), raised)
         }
         Unary::Sigmoid => call(MathFn::Sigmoid, vec![x])?,
         Unary::Tanh => call(MathFn::Tanh, vec![x])?,
-        Unary::LeakyRelu { alpha } => {
-            let is_negative = x.clone().lt(float(0.0));
-            Expr::Select(SharedExpr::new(is_negative), SharedExpr::new(x.clone() * float(alpha)), SharedExpr::new(x))
-        }
+        Unary::LeakyRelu { alpha } => chosen(x.clone().lt(float(0.0)), x.clone() * float(alpha), x),
     })
 }
 

@@ -11,7 +11,7 @@
 
 use tilewright_ir::{Diagnostic, Expr, IndexMap, Var};
 use tilewright_script::Source;
-use tilewright_verify::{Judge, MapClaim, Obligation, Report};
+use tilewright_verify::{Judge, MapClaim, Obligation, Report, Verdict};
 
 use super::super::failure::Failure;
 use super::answer::place_of_first;
@@ -37,6 +37,11 @@ pub(super) fn parts(
     })?;
     let values = sums.iter().map(|sum| sum.value(map)).collect();
     let row = equal(question, claim, judge, values, "the sum of the parts")?;
+    if let Verdict::Refuted(_) = row.verdict {
+        // What was found is wrong, and nobody claimed it.
+        let message = format!("no parts of the map `{map}` are found");
+        return Err(question::fault(&question.source, "no-parts", message, "write it with quotients and remainders"));
+    }
     let is_proved = row.verdict.is_proved();
     rows.push(row);
     let dim = |expr: &Expr| Dim::new(&plain(expr));
@@ -77,6 +82,10 @@ pub(super) fn subspace(
     judged.push(Report { subject: "inner indices in the block".to_owned(), ..within });
     if let Some(predicate) = claim.predicate {
         judged.push(same_predicate(question, judge, predicate, [&outer_where, &inner_where])?);
+    }
+    if judged.iter().any(|row| matches!(row.verdict, Verdict::Refuted(_))) {
+        let message = format!("no outer and inner map of `{map}` are found");
+        return Err(question::fault(&question.source, "no-subspace", message, "choose other inner indices"));
     }
     let is_proved = judged.iter().all(|row| row.verdict.is_proved());
     rows.extend(judged);

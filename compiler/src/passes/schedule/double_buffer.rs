@@ -18,6 +18,7 @@
 //! (obligation *alive*). Cost: a few walks, and the search for the evidence.
 
 use tilewright_algebra::{Ranges, simplify};
+use tilewright_ir::phases::ends_with_barrier;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
     AxisSeparators, Buffer, Diagnostic, Expr, For, IndexMap, Origin, PrimFunc, Stmt, StmtKind, Var, sabotage,
@@ -138,10 +139,11 @@ fn loop_around<'f>(func: &'f PrimFunc, buffer: &Buffer) -> Result<Found<'f>, Dia
     check_in_order(found.inner, "double_buffer")?;
     let mut waits = false;
     found.inner.body.walk(&mut |stmt| waits |= matches!(stmt.kind, StmtKind::Barrier));
-    if waits {
-        // Filling the other half moves in front of the barriers that the threads pass in an iteration.
-        let help = "give buffers two halves in loops without barriers";
-        return Err(fault(format!("`{buffer}` is filled in a loop in which threads wait for each other"), help));
+    if waits && !ends_with_barrier(&found.inner.body) {
+        // The next iteration fills what this one may still read.
+        let help = "end each iteration with a barrier";
+        let message = format!("`{buffer}` is filled in a loop whose threads do not wait for each other at its end");
+        return Err(fault(message, help));
     }
     Ok(found)
 }

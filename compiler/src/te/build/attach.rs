@@ -99,7 +99,7 @@ fn of_reduced(stage: &StageData, relation: &Relation) -> Option<Relation> {
 /// Whether a loop over an axis runs inside of a reduced one: then two nests compute the tensor.
 fn is_apart(stage: &StageData) -> bool {
     let is_reduced = |&leaf: &usize| stage.loops[leaf].reduce;
-    let first = stage.leaves.iter().position(|leaf| is_reduced(leaf)).unwrap_or(stage.leaves.len());
+    let first = stage.leaves.iter().position(&is_reduced).unwrap_or(stage.leaves.len());
     stage.leaves[first..].iter().any(|leaf| !is_reduced(leaf))
 }
 
