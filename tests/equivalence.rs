@@ -15,7 +15,7 @@ use tilewright_compiler::reorder;
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, Comparison, Evidence, Expr, IndexMap, PrimFunc, Reordering, Var,
 };
-use tilewright_verify::{Config, Judge, Obligation, Premise, Report};
+use tilewright_verify::{Config, Judge, Obligation, Premise, Report, Verdict};
 
 /// Decides the pairs of a file; with `KIND` in the environment, those alone whose name contains it.
 fn check(file: &str, least: usize) {
@@ -275,6 +275,36 @@ fn integers(before: &str, after: &str) -> Vec<Report> {
         format!("{head}{}", lines.concat())
     };
     pair::validate(&read(&text(before)), &read(&text(after)), &[], &judge()).unwrap().reports
+}
+
+#[test]
+fn conditions_that_wrap_are_no_premises() {
+    let sum = |value: &str| {
+        format!("for i in range(n):\n    B[i] = 0\n    for k in range(50):\n        B[i] = B[i] + {value}")
+    };
+    let reversed = sum("A[i] * (49 - k)");
+    let chosen = |cond: &str| integers(&sum(&format!("T.Select({cond}, A[i] * k, 0)")), &reversed);
+    assert!(open(&chosen("k * 100 >= 0")).is_empty());
+    let wrapping = [
+        "k * 100000000 >= 0",
+        "x + 1 > x",
+        "x + k >= x",
+        "T.Cast(\"int8\", k * 5) == k * 5",
+        "A[i] >= A[i] and x + 1 > x",
+    ];
+    for cond in wrapping {
+        assert!(!open(&chosen(cond)).is_empty(), "{cond}");
+    }
+}
+
+#[test]
+fn a_program_that_is_wrong_by_itself_is_not_refuted_by_an_equal_one() {
+    let before = "for i in range(n):\n    B[i] = A[1] + i";
+    let after = "for i in range(n):\n    t[0] = A[1]\n    B[i] = t[0] + i";
+    for (before, after) in [(before, after), (after, before)] {
+        let refuted = |report: &Report| matches!(report.verdict, Verdict::Refuted(_));
+        assert!(!integers(before, after).iter().any(refuted), "{before}\n---\n{after}");
+    }
 }
 
 #[test]

@@ -110,4 +110,16 @@ impl Judge {
         }
         reports
     }
+
+    /// The reports about the program before alone, as parts of a comparison of foreign programs: what is wrong with it is no difference
+    /// between the two.
+    pub(crate) fn of_before(&self, mut reports: Vec<Report>) -> Vec<Report> {
+        for report in reports.iter_mut().filter(|_| self.takes_over) {
+            if let Verdict::Refuted(found) = &report.verdict {
+                let text = format!("the program before is wrong by itself: {found}");
+                report.verdict = Verdict::Unknown(Reason::undecided(text));
+            }
+        }
+        reports
+    }
 }

@@ -52,7 +52,7 @@ impl Judge {
         }
         let mut reports = self.check_pass(&claim.before, &claim.after, &claim.evidence);
         // Races and barriers, of the program before.
-        reports.extend(self.check_program_on(Side::Before, before));
+        reports.extend(self.of_before(self.check_program_on(Side::Before, before)));
         reports
     }
 
@@ -74,7 +74,7 @@ impl Judge {
             }
         })];
         // Races and barriers, of the program before.
-        reports.extend(self.check_program_on(Side::Before, before));
+        reports.extend(self.of_before(self.check_program_on(Side::Before, before)));
         reports
     }
 }

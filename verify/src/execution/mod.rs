@@ -55,7 +55,7 @@ impl Judge {
             let compared = |params: Vec<Param<'_>>| compared((before, after), &params, self.part_steps);
             self.in_parallel(|| params.and_then(compared)).unwrap_or_else(unsupported)
         }));
-        reports.extend(self.check_program_on(Side::Before, before));
+        reports.extend(self.of_before(self.check_program_on(Side::Before, before)));
         reports
     }
 }

@@ -89,7 +89,7 @@ impl Judge {
         let [old, new] = [&flowing.before, &flowing.after].map(|half| &half.observed.program);
         reports.extend(self.check_accepted((before, old), (after, new)));
         reports.extend(self.in_parallel(|| flowing.decide(&relation)));
-        reports.extend(self.check_program_on(Side::Before, before));
+        reports.extend(self.of_before(self.check_program_on(Side::Before, before)));
         reports
     }
 }

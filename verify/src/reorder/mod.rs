@@ -111,7 +111,8 @@ impl Judge {
                 .push(Self::report(Obligation::Simulation, "parameters", || decide_goal(self, evidence, base, &goal)));
         }
         reports.extend(self.in_parallel(|| whole.decide(&relation)));
-        reports.extend(self.given(&[Obligation::Bounds], self.check_program_on(Side::Before, before)));
+        let alone = self.given(&[Obligation::Bounds], self.check_program_on(Side::Before, before));
+        reports.extend(self.of_before(alone));
         reports
     }
 }

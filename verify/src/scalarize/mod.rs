@@ -57,7 +57,7 @@ impl Judge {
             }
         }
         reports.extend(self.check_pass(&claim.before, &claim.after, &claim.evidence));
-        reports.extend(self.check_program_on(Side::Before, before));
+        reports.extend(self.of_before(self.check_program_on(Side::Before, before)));
         reports
     }
 

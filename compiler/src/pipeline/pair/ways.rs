@@ -108,18 +108,11 @@ impl Pair<'_> {
     }
 }
 
-/// Takes back what refutes the program before alone, and what refutes the program after if the program before is wrong in the same way:
-/// without a run in which they differ, that is no difference.
+/// Takes back what refutes the program after alone if the program before is wrong in the same way: without a run in which they differ,
+/// that is no difference.
 pub(super) fn take_back(judge: &Judge, before: &PrimFunc, after: &PrimFunc, reports: &mut [Report]) {
     let is_refuted = |report: &Report| matches!(report.verdict, Verdict::Refuted(_));
-    let is_of = |report: &Report, side: Side| report.place.is_some_and(|place| place.side == side);
-    for report in reports.iter_mut().filter(|report| is_of(report, Side::Before)) {
-        if let Verdict::Refuted(found) = &report.verdict {
-            let text = format!("the program before is wrong by itself: {found}");
-            report.verdict = Verdict::Unknown(Reason::new(ReasonKind::Undecided, text));
-        }
-    }
-    let is_after = |report: &Report| is_of(report, Side::After);
+    let is_after = |report: &Report| report.place.is_some_and(|place| place.side == Side::After);
     if !reports.iter().any(|report| is_refuted(report) && is_after(report)) {
         return;
     }
