@@ -21,11 +21,11 @@ use super::simplify;
 pub struct Part {
     /// The logical index, counted from 0.
     pub axis: usize,
-    /// What the index is divided by: the product of the extents of the parts below this one.
+    /// The divisor of the index: the product of the extents of the parts below this one.
     pub lower_factor: Expr,
     /// The number of values of the part.
     pub extent: Expr,
-    /// What the part is multiplied by.
+    /// The factor of the part in the sum.
     pub scale: Expr,
 }
 

@@ -106,11 +106,11 @@ pub struct PartsRow {
 pub struct PartRow {
     /// The name of the logical index.
     pub axis: String,
-    /// What the index is divided by.
+    /// The divisor of the index.
     pub lower_factor: Dim,
     /// The number of values of the part.
     pub extent: Dim,
-    /// What the part is multiplied by.
+    /// The factor of the part in the sum.
     pub scale: Dim,
 }
 

@@ -54,7 +54,7 @@ impl BlockSchedules {
     }
 }
 
-/// What a run left, or why it left nothing.
+/// The outputs of a run, or the reason why there are none.
 type Left = Result<Outputs, Stop>;
 
 /// Why a run left nothing.
@@ -81,7 +81,7 @@ impl<'a> Runs<'a> {
         Ok(runs)
     }
 
-    /// What a program leaves, with the checks of races and of undefined elements.
+    /// The outputs of a run of a program, with the checks of races and of undefined elements.
     fn left(&self, link: &ChainLink) -> Left {
         let how = Config { observers: Observers { defined: true, race: true }, ..interpreter_config() };
         let stopped = |kind: &str, text: String| Stop { kind: kind.to_owned(), text };
@@ -264,7 +264,7 @@ fn lowered(last: &ChainLink, runs: &Runs<'_>, tally: &mut Tally) -> Result<(), O
     Ok(())
 }
 
-/// What comes after a step.
+/// The program and the verdict after a step.
 enum Next {
     /// It is proved.
     Go(ChainLink),
