@@ -59,7 +59,7 @@ fn finish(temporary: &Path, mut file: fs::File, contents: &[u8], target: &Path) 
 ///
 /// # Errors
 /// Those of the file system; the folder is as it was before then.
-pub(crate) fn write_folder(folder: &Path, files: &[(String, &str)], replaced: &[String]) -> io::Result<()> {
+pub(crate) fn write_folder<T: AsRef<[u8]>>(folder: &Path, files: &[(String, T)], replaced: &[String]) -> io::Result<()> {
     if fs::metadata(folder).is_ok_and(|about| about.is_dir()) {
         let partial = temporary_folder(folder)?;
         let written = write_all(&partial, files).and_then(|()| exchange(folder, &partial, replaced));
@@ -89,7 +89,7 @@ fn removed(partial: &Path, done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn write_all(folder: &Path, files: &[(String, &str)]) -> io::Result<()> {
+fn write_all<T: AsRef<[u8]>>(folder: &Path, files: &[(String, T)]) -> io::Result<()> {
     for (name, contents) in files {
         let path = folder.join(name);
         match fs::create_dir(folder_of(&path)) {

@@ -20,6 +20,7 @@
 //! | [`network`] | reads ONNX models, decides what is in textures, makes the kernels |
 //! | [`codegen`], [`harness`] | write OpenCL C; run programs and compare the results |
 //! | [`report`] | writes results as text, JSON and SVG |
+//! | [`deploy`] | writes a planned network as a folder that a host in C runs |
 //! | [`certificate`] | writes proofs for other solvers and checks them again |
 //! | `fuzz` | tries all of it on generated programs; with the feature `campaign` |
 //! | `cli` | the command line; with the feature `cli` |
@@ -30,6 +31,7 @@
 pub mod certificate;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod deploy;
 mod files;
 mod json;
 pub mod report;

@@ -4,6 +4,8 @@
 //! memory, written to a folder beside the output, and renamed into place: a compilation leaves either all of its files
 //! or none.
 
+mod network;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,15 +33,19 @@ use crate::report::{FileReport, text};
 
 /// Lower, prove and write the OpenCL kernels with what a host needs to run them
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  tilewright compile examples/addone.py -o build/addone\n\nFor each function NAME \
+#[command(after_help = "Example:\n  tilewright compile examples/addone.py -o build/addone\n  tilewright compile examples/models/tiny.onnx -o build/tiny\n  tilewright compile examples/graphs/block.json --kernels examples/graphs/block.py -o build/block\n\nFor each function NAME \
                         the folder gets NAME.cl (kernels), NAME.json (host metadata: tilewright.kernels/1) and \
                         NAME.0-lower.py, NAME.1-..., the program after each step as TVMScript; report.json \
                         (tilewright.check/1); and certificate/, the proof as SMT-LIB 2 files with their \
                         manifest.json, for `tilewright recheck`. Nothing is written unless every step is proved, or undecided and \
-                        allowed with --allow-unknown.")]
+                        allowed with --allow-unknown.\n\nOf a model (a file with the suffix .onnx) and of a graph with its kernels, the folder gets what a host without \
+                        Tilewright needs to run it: NAME.cl, weights.bin, plan.txt, and host.c, which is built with `cc -std=c99 DIR/host.c \
+                        -lOpenCL`; and manifest.json (tilewright.network/1), graph.json and report.json (tilewright.plan/1). Textures are planned for \
+                        --target, or up to --limits.")]
 pub struct Args {
-    /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input
-    #[arg(value_name = "FILE[::name]")]
+    /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input. Or a model: a file with the suffix
+    /// `.onnx`. Or a graph: a file with the suffix `.json`
+    #[arg(value_name = "FILE[::name]|MODEL.onnx|GRAPH.json")]
     file: String,
     /// The folder to make; it may not exist yet, or has to be empty
     #[arg(short, long, value_name = "DIR")]
@@ -53,6 +59,8 @@ pub struct Args {
     /// Kernels that test every place in a texture before they access it and report the first that is outside
     #[arg(long)]
     checked: bool,
+    #[command(flatten)]
+    network: network::NetworkArgs,
 }
 
 /// The folder of the certificate, in the output folder.
@@ -71,7 +79,13 @@ struct Document<'a> {
 /// A file to be written: its path in the output folder, and its content.
 struct Output {
     name: String,
-    text: String,
+    contents: Vec<u8>,
+}
+
+impl Output {
+    fn text(name: String, text: String) -> Self {
+        Self { name, contents: text.into_bytes() }
+    }
 }
 
 /// Lowers, proves and writes: the whole output folder, or nothing.
@@ -80,6 +94,10 @@ struct Output {
 /// Bad input, an output folder that is not empty, or a disk that cannot be written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     refuse_used(&args.output)?;
+    if network::is_network(&args.file) {
+        return network::run(args, global, printer);
+    }
+    args.network.refuse(&args.file)?;
     let passes = args.passes.pipeline()?.unwrap_or_default();
     let input = Input::read(&args.file)?;
     let fault = |diagnostics| Failure::input(&input.source, diagnostics);
@@ -126,28 +144,35 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     // The report stays in `outcome`, so the certificate covers exactly the obligations that report.json lists.
     let proofs = certificate::files(&super::certificate::entries(&input.source.name, &outcome).collect::<Vec<_>>());
     let proofs = proofs.map_err(|error| internal(&error))?;
-    outputs.extend(proofs.into_iter().map(|(name, text)| Output { name: format!("{CERTIFICATE}{name}"), text }));
-    outputs.push(Output { name: "report.json".into(), text: report.to_json() + "\n" });
+    outputs.extend(proofs.into_iter().map(|(name, text)| Output::text(format!("{CERTIFICATE}{name}"), text)));
+    outputs.push(Output::text("report.json".into(), report.to_json() + "\n"));
     write(&args.output, &outputs)?;
+    say(args, worst, &input.source.name, &outputs, printer)?;
+    Ok(status)
+}
+
+/// Says which files were written.
+fn say(
+    args: &Args,
+    verdict: Summary,
+    file: &str,
+    outputs: &[Output],
+    printer: &mut Printer,
+) -> Result<(), Failure> {
     let directory = args.output.display().to_string();
     if printer.is_json() {
         let names = outputs.iter().map(|output| output.name.as_str()).collect();
-        let document = Document {
-            schema: "tilewright.compile/1",
-            file: &input.source.name,
-            verdict: worst,
-            directory,
-            files: names,
-        };
-        printer.json(&to_line(&document))?;
-    } else {
-        let certificate = outputs.iter().filter(|output| output.name.starts_with(CERTIFICATE)).count();
-        printer.result(&format!("{directory}/{CERTIFICATE} ({certificate} files)\n"))?;
-        for output in outputs.iter().filter(|output| !output.name.starts_with(CERTIFICATE)) {
-            printer.result(&format!("{directory}/{}\n", output.name))?;
-        }
+        let document = Document { schema: "tilewright.compile/1", file, verdict, directory, files: names };
+        return printer.json(&to_line(&document));
     }
-    Ok(status)
+    let certificate = outputs.iter().filter(|output| output.name.starts_with(CERTIFICATE)).count();
+    if certificate > 0 {
+        printer.result(&format!("{directory}/{CERTIFICATE} ({certificate} files)\n"))?;
+    }
+    for output in outputs.iter().filter(|output| !output.name.starts_with(CERTIFICATE)) {
+        printer.result(&format!("{directory}/{}\n", output.name))?;
+    }
+    Ok(())
 }
 
 /// The form of the kernels to write: that without tests of places in textures, unless the other one is wanted and there is
@@ -166,12 +191,12 @@ fn files(
 ) -> Result<Vec<Output>, Vec<Diagnostic>> {
     let stem: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
     let mut outputs = vec![
-        Output { name: format!("{stem}.{}", generated.target.file_suffix), text: generated.source.clone() },
-        Output { name: format!("{stem}.json"), text: to_line(&generated.metadata) + "\n" },
+        Output::text(format!("{stem}.{}", generated.target.file_suffix), generated.source.clone()),
+        Output::text(format!("{stem}.json"), to_line(&generated.metadata) + "\n"),
     ];
     for (position, stage) in lowering.stages.iter().enumerate() {
         let text = print_module_in(&Module { funcs: vec![stage.func.clone()] }, dialect)?;
-        outputs.push(Output { name: format!("{stem}.{position}-{}.py", stage.name), text });
+        outputs.push(Output::text(format!("{stem}.{position}-{}.py", stage.name), text));
     }
     Ok(outputs)
 }
@@ -193,7 +218,8 @@ fn refuse_used(folder: &Path) -> Result<(), Failure> {
 
 /// Writes all files, or none of them.
 fn write(folder: &Path, outputs: &[Output]) -> Result<(), Failure> {
-    let files: Vec<(String, &str)> = outputs.iter().map(|output| (output.name.clone(), output.text.as_str())).collect();
+    let files: Vec<(String, &[u8])> =
+        outputs.iter().map(|output| (output.name.clone(), output.contents.as_slice())).collect();
     write_folder(folder, &files, &[]).map_err(|error| {
         let folder = folder.display().to_string();
         Failure::plain(folder.clone(), "cannot-write", format!("cannot write {folder}: {error}"))
@@ -205,7 +231,7 @@ mod tests {
     use super::*;
 
     fn output(name: &str) -> Output {
-        Output { name: name.into(), text: "x".into() }
+        Output::text(name.into(), "x".into())
     }
 
     #[test]

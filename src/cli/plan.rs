@@ -7,8 +7,8 @@
 //!
 //! The plan is written only if every obligation is proved and, with `--run`, every device agrees.
 
-mod model;
-mod run;
+pub(super) mod model;
+pub(super) mod run;
 
 use std::path::PathBuf;
 
@@ -73,18 +73,19 @@ pub struct Args {
 }
 
 /// Who plans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Planner {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Planner {
     /// As TVM does: storage tokens that are given back and taken again
     Compatible,
     /// The smallest of several plans, never larger than the compatible one
+    #[default]
     Best,
     /// Nobody: the file says where tensors lie
     Given,
 }
 
 impl Planner {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Compatible => "compatible",
             Self::Best => "best",
@@ -173,7 +174,8 @@ fn subject(args: &Args, limits: TextureLimits) -> Result<Subject, Failure> {
             let message = "a model has kernels of its own, so that --run takes no file";
             return Err(Failure::plain(&args.graph, "model-kernels", message));
         }
-        let (loaded, source) = model::load(&args.graph, &args.model, limits)?;
+        let (loaded, source) = model::load(&args.graph, args.model.profile(), limits)?;
+        args.model.check_names(&args.graph, &loaded)?;
         let document = Document { graph: loaded.network.graph.clone(), plan: None };
         return Ok(Subject { source, document, model: Some(loaded) });
     }
@@ -185,12 +187,18 @@ fn subject(args: &Args, limits: TextureLimits) -> Result<Subject, Failure> {
         let message = "--run needs the file of the kernels of the graph";
         return Err(Failure::plain(&args.graph, "graph-kernels", message).with_help("write --run KERNELS.py"));
     }
-    let source = Input::read_as(&args.graph, Kind::Graph)?.source;
+    let (source, document) = read_graph(&args.graph)?;
+    Ok(Subject { source, document, model: None })
+}
+
+/// Reads a graph.
+pub(super) fn read_graph(path: &str) -> Result<(Source, Document), Failure> {
+    let source = Input::read_as(path, Kind::Graph)?.source;
     if let Some(fault) = tilewright_script::foreign::diagnose_graph(&source.text) {
         return Err(Failure::input(&source, vec![fault]));
     }
     let document = graph::read(&source.text).map_err(|faults| Failure::input(&source, faults))?;
-    Ok(Subject { source, document, model: None })
+    Ok((source, document))
 }
 
 /// Warnings about a graph that may mean something else than was intended.
@@ -207,7 +215,7 @@ fn warnings(document: &Document) -> Vec<Diagnostic> {
 }
 
 /// The plan: that of the file, or a new one.
-fn planned(planner: Planner, document: &Document, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
+pub(super) fn planned(planner: Planner, document: &Document, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
     let strategy = match planner {
         Planner::Compatible => Strategy::Compatible,
         Planner::Best => Strategy::Best,
@@ -238,7 +246,7 @@ fn entries(report: &PlanReport) -> Vec<Entry<'_>> {
 }
 
 /// Places a fault about texture limits at the first texture above them. Planners do not know the text of the graph.
-fn placed(fault: Diagnostic, source: &Source, graph: &Graph, limits: TextureLimits) -> Diagnostic {
+pub(super) fn placed(fault: Diagnostic, source: &Source, graph: &Graph, limits: TextureLimits) -> Diagnostic {
     let too_large =
         |room| matches!(room, Ok(Room::Texels { width, height }) if width > limits.width || height > limits.height);
     let tensor = graph.tensors.iter().position(|tensor| too_large(tensor.room()));

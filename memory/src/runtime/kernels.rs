@@ -7,6 +7,7 @@ use tilewright_device::{BufferSpec, BuildOptions, Launch, Program, Session};
 use tilewright_ir::{Diagnostic, PrimFunc, Region, validate};
 
 use super::bind::Bound;
+use super::shipment::StepLaunches;
 use super::{GraphFault, device_fault, input_fault};
 use tilewright_compiler::codegen::{Arguments, Generated, Options, Origin, Placement, REPORT_BYTES, generate_with};
 
@@ -67,38 +68,57 @@ pub(super) fn prepare(
     memory: &mut Vec<BufferSpec>,
     session: &Session,
 ) -> Result<Kernels, GraphFault> {
+    let (programs, placed) = place(bound, memory, true)?;
     let mut all = Kernels { built: Vec::new(), launches: Vec::new(), steps: Vec::new() };
+    for generated in programs {
+        all.built.push(build(generated, session)?);
+    }
+    for step in placed {
+        let start = all.launches.len();
+        all.launches.extend(step.launches);
+        all.steps.push(StepKernels {
+            built: step.program,
+            launches: start..all.launches.len(),
+            report: step.report,
+        });
+    }
+    Ok(all)
+}
+
+/// Generates and places the kernels of all steps: one program for each function, and the launches of each step. Each buffer
+/// of a kernel may lie anywhere in a pool (`placed`); if `checked`, every texel access is checked.
+pub(super) fn place(
+    bound: &Bound<'_>,
+    memory: &mut Vec<BufferSpec>,
+    checked: bool,
+) -> Result<(Vec<Generated>, Vec<StepLaunches>), GraphFault> {
+    let (mut programs, mut steps) = (Vec::new(), Vec::new());
     // Steps that run the same function share one program: building is what takes time.
     let mut known: BTreeMap<*const PrimFunc, usize> = BTreeMap::new();
     for number in 0..bound.network.graph.steps.len() {
         let func = bound.network.functions[number];
-        let place = if let Some(&place) = known.get(&std::ptr::from_ref(func)) {
+        let program = if let Some(&place) = known.get(&std::ptr::from_ref(func)) {
             place
         } else {
-            known.insert(func, all.built.len());
-            all.built.push(build(func, session)?);
-            all.built.len() - 1
+            known.insert(func, programs.len());
+            let valid = validate(func).map_err(GraphFault::Input)?;
+            let options = Options { checked, placed: true };
+            programs.push(generate_with(valid, &options).map_err(GraphFault::Input)?);
+            programs.len() - 1
         };
-        let (own, report) = place_step(bound, number, &all.built[place].generated, memory).map_err(input_fault)?;
-        let start = all.launches.len();
-        all.launches.extend(own);
-        let launches = start..all.launches.len();
+        let (launches, report) = place_step(bound, number, &programs[program], memory).map_err(input_fault)?;
         if launches.is_empty() {
             let name = &bound.network.graph.steps[number].name;
             let message = format!("step {number} `{name}`: function `{}` has no kernels", func.name);
             return Err(input_fault(Diagnostic::error("graph-function", None, message)));
         }
-        all.steps.push(StepKernels { built: place, launches, report });
+        steps.push(StepLaunches { program, launches, report });
     }
-    Ok(all)
+    Ok((programs, steps))
 }
 
-/// Builds the kernels of a function. Each of its buffers may lie anywhere in a pool (`placed`), and every texel
-/// access is checked (`checked`).
-fn build(func: &PrimFunc, session: &Session) -> Result<Built, GraphFault> {
-    let valid = validate(func).map_err(GraphFault::Input)?;
-    let options = Options { checked: true, placed: true };
-    let generated = generate_with(valid, &options).map_err(GraphFault::Input)?;
+/// Builds the kernels of a function.
+fn build(generated: Generated, session: &Session) -> Result<Built, GraphFault> {
     let options = BuildOptions { flags: generated.metadata.build_options.clone(), ..BuildOptions::default() };
     let program = session.build(&generated.source, &options).map_err(|error| device_fault(&error))?;
     Ok(Built { generated, program })

@@ -22,6 +22,7 @@ mod bind;
 mod kernels;
 mod pools;
 mod reference;
+mod shipment;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,8 @@ use kernels::Kernels;
 use reference::Reference;
 use tilewright_compiler::harness::compare::{self, Comparison, Tolerance};
 use tilewright_compiler::harness::engine::EngineFault;
+
+pub use shipment::{Shipment, StepLaunches, ship};
 
 /// A graph with its plan and the lowered function of each step.
 ///

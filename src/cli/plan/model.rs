@@ -79,8 +79,28 @@ impl ModelArgs {
     }
 
     /// The target.
-    fn profile(&self) -> Profile {
-        self.target.clone().unwrap_or_else(|| PROFILES[1].clone())
+    pub(super) fn profile(&self) -> Profile {
+        target_or_default(self.target.as_ref())
+    }
+
+    /// Refuses names that are no inputs or outputs of the model.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub(super) fn check_names(&self, path: &str, loaded: &Loaded) -> Result<(), Failure> {
+        let model = &loaded.model;
+        for (option, named, known) in [
+            ("--input", &self.inputs, &model.inputs),
+            ("--expect", &self.expected, &model.outputs),
+            ("--save", &self.saved, &model.outputs),
+        ] {
+            let names: Vec<&str> = known.iter().map(|&value| model.values[value].name.as_str()).collect();
+            if let Some((name, _)) = named.iter().find(|(name, _)| !names.contains(&name.as_str())) {
+                let failure = Failure::plain(path, "model-value", format!("{option} names `{name}`, which it cannot"));
+                return Err(failure.with_help(&format!("it can name {}", names.join(", "))));
+            }
+        }
+        Ok(())
     }
 
     /// The largest texture: as stated; that of the target for a model; what every device has for a graph.
@@ -90,41 +110,35 @@ impl ModelArgs {
     }
 }
 
+/// The target of a model: that which was named, or a device with textures.
+pub(in crate::cli) fn target_or_default(named: Option<&Profile>) -> Profile {
+    named.cloned().unwrap_or_else(|| PROFILES[1].clone())
+}
+
 /// Whether a path names a model.
-pub(super) fn is_model(path: &str) -> bool {
+pub(in crate::cli) fn is_model(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("onnx"))
 }
 
 /// A model as a graph with kernels.
-pub(super) struct Loaded {
-    model: Model,
-    storage: Vec<Option<Storage>>,
-    pub(super) network: Network,
-    profile: Profile,
+pub(in crate::cli) struct Loaded {
+    pub(in crate::cli) model: Model,
+    pub(in crate::cli) storage: Vec<Option<Storage>>,
+    pub(in crate::cli) network: Network,
+    pub(in crate::cli) profile: Profile,
 }
 
 /// Reads a model and lowers it.
 ///
 /// # Errors
 /// The file cannot be read, is no model, or has a node that is not supported.
-pub(super) fn load(path: &str, args: &ModelArgs, limits: TextureLimits) -> Result<(Loaded, Source), Failure> {
+pub(in crate::cli) fn load(path: &str, profile: Profile, limits: TextureLimits) -> Result<(Loaded, Source), Failure> {
     let source = Source { name: path.to_owned(), text: String::new() };
     let wrong = |faults: Vec<Diagnostic>| Failure::input(&source, faults);
     let model = onnx::read(&contents(path)?).map_err(wrong)?;
-    let profile = Profile { limits, ..args.profile() };
+    let profile = Profile { limits, ..profile };
     let storage = scopes::collect_storage_info(&model, &profile);
     let network = lower::lower(&model, &storage, &profile).map_err(wrong)?;
-    for (option, named, known) in [
-        ("--input", &args.inputs, &model.inputs),
-        ("--expect", &args.expected, &model.outputs),
-        ("--save", &args.saved, &model.outputs),
-    ] {
-        let names: Vec<&str> = known.iter().map(|&value| model.values[value].name.as_str()).collect();
-        if let Some((name, _)) = named.iter().find(|(name, _)| !names.contains(&name.as_str())) {
-            let failure = Failure::plain(path, "model-value", format!("{option} names `{name}`, which it cannot"));
-            return Err(failure.with_help(&format!("it can name {}", names.join(", "))));
-        }
-    }
     Ok((Loaded { model, storage, network, profile }, source))
 }
 

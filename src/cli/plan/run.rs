@@ -19,19 +19,19 @@ use crate::report::plan_run::{DeviceRow, FunctionRow, RunReport};
 use crate::runtime::{GraphFault, Network, run_graph};
 
 /// A planned graph and the file of its kernels.
-pub(super) struct Request<'a> {
+pub(in crate::cli) struct Request<'a> {
     /// The text of the graph.
-    pub(super) source: &'a Source,
+    pub(in crate::cli) source: &'a Source,
     /// The graph.
-    pub(super) graph: &'a NamedGraph,
+    pub(in crate::cli) graph: &'a NamedGraph,
     /// Its plan.
-    pub(super) plan: &'a MemoryPlan,
+    pub(in crate::cli) plan: &'a MemoryPlan,
     /// The verdict of the judge on the plan.
-    pub(super) summary: Summary,
+    pub(in crate::cli) summary: Summary,
     /// The largest texture.
-    pub(super) limits: TextureLimits,
+    pub(in crate::cli) limits: TextureLimits,
     /// How the kernels are lowered, and where they run.
-    pub(super) options: &'a Options,
+    pub(in crate::cli) options: &'a Options,
 }
 
 /// Proves the functions that the steps name and runs them. Nothing is run unless the plan and all functions are proved.
@@ -91,15 +91,15 @@ pub(super) fn blocked(plan: Summary, functions: &[FunctionRow]) -> DeviceRow {
 }
 
 /// Functions whose lowering was accepted.
-pub(super) struct Proved {
+pub(in crate::cli) struct Proved {
     /// The functions after the passes.
-    pub(super) module: Module,
+    pub(in crate::cli) module: Module,
     /// The same functions before the passes.
-    pub(super) before: Module,
+    pub(in crate::cli) before: Module,
 }
 
 /// The reports on each function, and all functions; `None` if a lowering stopped early.
-pub(super) fn lowered(
+pub(in crate::cli) fn lowered(
     programs: impl Iterator<Item = Program>,
     request: &Request<'_>,
     judge: &Judge,

@@ -1,0 +1,149 @@
+//! `plan.txt`: what a host does to run the network, one line for each action, in order.
+//!
+//! ```text
+//! tilewright-network 1
+//! counts MEMORIES PROGRAMS
+//! buffer BYTES | image WIDTH HEIGHT TEXEL_BYTES CHANNEL | report      the memory objects, numbered from 0
+//! extension NAME                                                      the device must have it
+//! program FILE [OPTIONS]                                              numbered from 0
+//! weights BYTES HASH
+//! constant PART OFFSET NAME                                           copy from weights.bin
+//! input PART TYPE SIZE ARRANGEMENT RANK EXTENTS NAME                  read, pack, copy
+//! launch PROGRAM ARGUMENTS GX GY GZ LX LY LZ KERNEL                   then a line for each argument; LX = 0: the driver's choice
+//! memory NUMBER | value BYTES HEX | local BYTES
+//! check                                                               the reports are 0
+//! output PART TYPE SIZE ARRANGEMENT RANK EXTENTS NAME                 copy, unpack, write
+//! end
+//! ```
+//!
+//! A `PART` is `MEMORY X Y WIDTH HEIGHT BYTES`. Names are the rest of their line; a line break in a name is a blank.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use tilewright_device::{Arg, Launch, MemoryKind};
+use tilewright_ir::{DataType, ScalarType};
+
+use super::{Deployment, Part, Weights, arrangement_name, channel, extents, hash};
+
+/// The first line.
+const FIRST: &str = "tilewright-network 1";
+
+/// Writes `plan.txt`.
+pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
+    let mut out = Lines(format!("{FIRST}\n"));
+    let shipment = deployment.shipment;
+    out.line(format_args!("counts {} {}", shipment.memory.len(), shipment.programs.len()));
+    let extensions: BTreeSet<&String> =
+        shipment.programs.iter().flat_map(|program| &program.metadata.required_extensions).collect();
+    extensions.iter().for_each(|name| out.line(format_args!("extension {name}")));
+    for (number, spec) in shipment.memory.iter().enumerate() {
+        match (spec.kind, extents(spec)) {
+            (MemoryKind::Image2d { channel: of, .. }, Some([width, height])) => {
+                out.line(format_args!("image {width} {height} {} {}", of.texel_bytes(), channel(of).0));
+            }
+            _ if deployment.is_report(number) => out.line(format_args!("report")),
+            (MemoryKind::Buffer | MemoryKind::Image2d { .. }, _) => out.line(format_args!("buffer {}", spec.bytes)),
+        }
+    }
+    for (number, program) in shipment.programs.iter().enumerate() {
+        let words = std::iter::once(deployment.source_name(number)).chain(program.metadata.build_options.clone());
+        out.line(format_args!("program {}", words.collect::<Vec<_>>().join(" ")));
+    }
+    out.line(format_args!("weights {} {:016x}", weights.bytes.len(), hash(&weights.bytes)));
+    for (tensor, place) in weights.places.iter().enumerate() {
+        if let Some((offset, _)) = place {
+            let name = &deployment.graph.graph.tensors[tensor].name;
+            out.line(format_args!("constant {} {offset} {}", part(deployment.part(tensor)), one_line(name)));
+        }
+    }
+    deployment.inputs().for_each(|tensor| out.line(format_args!("input {}", exchanged(deployment, tensor))));
+    for step in &shipment.steps {
+        step.launches.iter().for_each(|launch| out.launch(step.program, launch));
+    }
+    out.line(format_args!("check"));
+    let outputs = deployment.graph.outputs.iter();
+    outputs.for_each(|&tensor| out.line(format_args!("output {}", exchanged(deployment, tensor))));
+    out.line(format_args!("end"));
+    out.0
+}
+
+/// The text under construction.
+struct Lines(String);
+
+impl Lines {
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.0, "{line}");
+    }
+
+    fn launch(&mut self, program: usize, launch: &Launch) {
+        let ([gx, gy, gz], [lx, ly, lz]) = (launch.global, launch.local.unwrap_or([0; 3]));
+        let (count, kernel) = (launch.args.len(), &launch.kernel);
+        self.line(format_args!("launch {program} {count} {gx} {gy} {gz} {lx} {ly} {lz} {kernel}"));
+        for arg in &launch.args {
+            match arg {
+                Arg::Memory(memory) => self.line(format_args!("memory {memory}")),
+                Arg::Scalar(scalar) => {
+                    let bytes = scalar.to_bytes();
+                    self.line(format_args!("value {} {}", bytes.len(), hexadecimal(&bytes)));
+                }
+                Arg::Local(bytes) => self.line(format_args!("local {bytes}")),
+            }
+        }
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn part(part: Part) -> String {
+    let Part { memory, x, y, width, height, bytes } = part;
+    format!("{memory} {x} {y} {width} {height} {bytes}")
+}
+
+/// The fields of an input or output.
+fn exchanged(deployment: &Deployment<'_>, tensor: usize) -> String {
+    let (info, argument) = (&deployment.graph.graph.tensors[tensor], &deployment.arguments[tensor]);
+    let mut extents = argument.shape.clone();
+    // NumPy has no vectors: their lanes are one more axis.
+    if !info.dtype.is_scalar() {
+        extents.push(u64::from(info.dtype.lanes));
+    }
+    let mut fields = vec![
+        part(deployment.part(tensor)),
+        numpy_type(info.dtype).to_owned(),
+        info.dtype.scalar.bytes().to_string(),
+        arrangement_name(argument.arrangement).to_owned(),
+        extents.len().to_string(),
+    ];
+    fields.extend(extents.iter().map(u64::to_string));
+    fields.push(one_line(&argument.value));
+    fields.join(" ")
+}
+
+/// The element type as NumPy writes it. NumPy has no bfloat16: its bits are given as numbers.
+pub(super) fn numpy_type(dtype: DataType) -> &'static str {
+    match dtype.scalar {
+        ScalarType::Bool => "|b1",
+        ScalarType::Int8 => "|i1",
+        ScalarType::UInt8 => "|u1",
+        ScalarType::Int16 => "<i2",
+        ScalarType::UInt16 | ScalarType::BFloat16 => "<u2",
+        ScalarType::Float16 => "<f2",
+        ScalarType::Int32 => "<i4",
+        ScalarType::UInt32 => "<u4",
+        ScalarType::Float32 => "<f4",
+        ScalarType::Int64 => "<i8",
+        ScalarType::UInt64 | ScalarType::Handle => "<u8",
+        ScalarType::Float64 => "<f8",
+    }
+}
+
+fn one_line(name: &str) -> String {
+    name.replace(['\n', '\r'], " ")
+}

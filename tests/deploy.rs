@@ -1,0 +1,231 @@
+//! `tilewright compile` of a model and of a graph: the host that it writes is built with `cc`, runs on PoCL, and computes bit for bit
+//! what `tilewright plan --run` computed. A damaged folder and wrong arguments end with a message and an exit code.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "deploy/host.rs"]
+mod host;
+
+use std::fs;
+
+use common::tilewright;
+use host::{Folder, Host, compiled, ramp};
+use tilewright::network::npy::{self, Array};
+use tilewright::network::place::{Arrangement, Operand};
+
+const TINY: &str = "examples/models/tiny.onnx";
+/// The input of the model `TINY`.
+const SHAPE: [u64; 4] = [1, 3, 13, 11];
+
+/// The folder of `TINY`.
+fn tiny(flags: &[&str]) -> Folder {
+    compiled(&[&[TINY], flags].concat())
+}
+
+/// Writes the input of `TINY`, runs the host with it, and returns the output.
+fn output(host: &Host, folder: &Folder) -> Array {
+    let (input, output) = (folder.file("in.npy"), folder.file("out.npy"));
+    fs::write(&input, npy::write(&ramp(&SHAPE)).unwrap()).unwrap();
+    let run = host.run(&folder.path(), &[format!("image={input}"), format!("probabilities={output}")]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    npy::read(&fs::read(output).unwrap()).unwrap()
+}
+
+#[test]
+fn the_host_computes_what_the_executor_computed() {
+    let folder = tiny(&[]);
+    let host = Host::build(&folder);
+    let found = output(&host, &folder);
+    assert_eq!(found.shape, [1, 5]);
+    let (input, executed) = (folder.file("in.npy"), folder.file("executed.npy"));
+    // `plan --run` compares every tensor with the reference, and fails if one differs.
+    let (given, saved) = (format!("image={input}"), format!("probabilities={executed}"));
+    let run = tilewright(&["plan", TINY, "--run", "--input", &given, "--save", &saved]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let executed = npy::read(&fs::read(executed).unwrap()).unwrap();
+    let bits = |array: &Array| array.elements.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&found), bits(&executed));
+    // Bare elements are read and written as well.
+    let (raw, out) = (folder.file("in.raw"), folder.file("out.raw"));
+    fs::write(&raw, ramp(&SHAPE).elements.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>()).unwrap();
+    let run = host.run(&folder.path(), &["-t".to_owned(), format!("image={raw}"), format!("probabilities={out}")]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stdout.contains("softmax_7_0: ") && run.stdout.contains(" ms"), "{run:?}");
+    let bytes: Vec<u8> = found.elements.iter().flat_map(|value| value.to_le_bytes()).collect();
+    assert_eq!(fs::read(out).unwrap(), bytes);
+}
+
+#[test]
+fn checked_kernels_compute_the_same_and_report() {
+    let folder = tiny(&["--checked"]);
+    let host = Host::build(&folder);
+    let plain = tiny(&[]);
+    assert_eq!(output(&host, &folder), output(&host, &plain));
+    // A convolution that reads its texture from another row: the checks of texels find it, where there are checks.
+    let text = fs::read_to_string(folder.in_folder("plan.txt")).unwrap();
+    assert!(text.contains("\nreport\n") && text.contains("\ncheck\n"));
+    let source = fs::read_to_string(folder.in_folder("relu_2.cl")).unwrap();
+    assert!(source.contains("get_group_id(0)"), "{source}");
+    fs::write(folder.in_folder("relu_2.cl"), source.replace("get_group_id(0)", "(get_group_id(0) + 1000)")).unwrap();
+    let run = host.run(&folder.path(), &[format!("image={}", folder.file("in.npy"))]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("outside of its texture"), "{run:?}");
+}
+
+#[test]
+fn a_damaged_folder_is_refused() {
+    let folder = tiny(&[]);
+    let host = Host::build(&folder);
+    let expected = output(&host, &folder);
+    let input = format!("image={}", folder.file("in.npy"));
+    let plan = fs::read_to_string(folder.in_folder("plan.txt")).unwrap();
+    let first_image = plan.lines().find(|line| line.starts_with("image ")).unwrap();
+    let first_launch = plan.lines().find(|line| line.starts_with("launch ")).unwrap();
+    let first_constant = plan.lines().find(|line| line.starts_with("constant ")).unwrap();
+    let cut = &plan[..plan.find("\nlaunch ").unwrap() + 30];
+    for (what, text, code, message) in [
+        ("another first line", plan.replace("tilewright-network 1", "tilewright-network 2"), 2, "no plan that this host can run"),
+        ("cut off", cut.to_owned(), 2, ""),
+        ("without an end", plan.replace("\nend\n", "\n"), 2, "cut off"),
+        ("a texture above the limits", plan.replace(first_image, "image 1000000 3 16 4318"), 3, "and the device allows"),
+        ("a word that nobody knows", plan.replace("\ncheck\n", "\nchek\n"), 2, "means nothing to this host"),
+        ("memory that there is not", plan.replace("\nmemory 5\n", "\nmemory 500\n"), 2, "is no argument of"),
+        ("another kernel", plan.replace(first_launch, &first_launch.replace("convert_0_0", "convert_0_9")), 3, "convert_0_9"),
+        ("too few objects", plan.replace("counts 9", "counts 3"), 2, "more memory than it says"),
+        ("a place outside", plan.replace(first_constant, &first_constant.replacen("constant 1 0 0", "constant 1 9 9", 1)), 2, "that memory 1 does not have"),
+        ("huge numbers", plan.replace(first_constant, "constant 1 18446744073709551615 1 18446744073709551615 9 9 0 x"), 2, ""),
+    ] {
+        assert_ne!(text, plan, "{what}");
+        fs::write(folder.in_folder("plan.txt"), text).unwrap();
+        let run = host.run(&folder.path(), &[input.clone()]);
+        assert_eq!(run.code, Some(code), "{what}: {run:?}");
+        assert!(run.stderr.starts_with("error: ") && run.stderr.contains(message), "{what}: {run:?}");
+    }
+    fs::write(folder.in_folder("plan.txt"), &plan).unwrap();
+    let weights = fs::read(folder.in_folder("weights.bin")).unwrap();
+    let mut changed = weights.clone();
+    changed[100] ^= 1;
+    for (bytes, message) in [(&weights[..weights.len() - 1], "instead of"), (&changed[..], "is not the file that belongs")] {
+        fs::write(folder.in_folder("weights.bin"), bytes).unwrap();
+        let run = host.run(&folder.path(), &[input.clone()]);
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert!(run.stderr.contains(message), "{run:?}");
+    }
+    fs::write(folder.in_folder("weights.bin"), &weights).unwrap();
+    fs::rename(folder.in_folder("conv_1.cl"), folder.file("kept.cl")).unwrap();
+    let run = host.run(&folder.path(), &[input.clone()]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("cannot read") && run.stderr.contains("conv_1.cl"), "{run:?}");
+    fs::write(folder.in_folder("conv_1.cl"), "kernel void conv_1_0() { this is no C }").unwrap();
+    assert_eq!(host.run(&folder.path(), &[input]).code, Some(3));
+    fs::rename(folder.file("kept.cl"), folder.in_folder("conv_1.cl")).unwrap();
+    assert_eq!(output(&host, &folder), expected);
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let folder = tiny(&[]);
+    let host = Host::build(&folder);
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(folder.file(name), bytes).unwrap();
+        format!("image={}", folder.file(name))
+    };
+    let good = npy::write(&ramp(&SHAPE)).unwrap();
+    let doubles = String::from_utf8_lossy(&good).replace("<f4", "<f8").into_bytes();
+    for (arguments, message) in [
+        (vec![], "input `image` is not given"),
+        (vec![write("other.npy", &npy::write(&ramp(&[1, 3, 11, 13])).unwrap())], "of the shape (1, 3, 13, 11)"),
+        (vec![write("short.npy", &good[..good.len() - 4])], "bytes of elements"),
+        (vec![write("doubles.npy", &doubles)], "is not <f4"),
+        (vec![write("short.raw", &[0; 100])], "has 100 bytes, and the tensor 1716"),
+        (vec![write("good.npy", &good), "nobody=x".to_owned()], "names no input or output"),
+        (vec!["image=no/such/file.npy".to_owned()], "cannot read no/such/file.npy"),
+        (vec![write("good.npy", &good), "probabilities=no/such/file.npy".to_owned()], "cannot write"),
+    ] {
+        let run = host.run(&folder.path(), &arguments);
+        assert_eq!(run.code, Some(2), "{arguments:?}: {run:?}");
+        assert!(run.stderr.contains(message), "{arguments:?}: {run:?}");
+    }
+    assert_eq!(host.run("no/such/folder", &[]).code, Some(2));
+    assert_eq!(host.raw(&[]).code, Some(2));
+    assert_eq!(host.raw(&["--help"]).code, Some(2));
+    let run = host.raw(&["-d", "77", &folder.path()]);
+    assert_eq!((run.code, run.stderr.contains("no OpenCL device 77")), (Some(3), true), "{run:?}");
+}
+
+#[test]
+fn nothing_is_written_unless_everything_is_proved() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    // Textures above the limits, a plan that is not there, kernels of another graph, and goals without time.
+    for (arguments, code) in [
+        (vec![TINY, "--limits", "2x2", "--target", "opencl --device=adreno", "--timeout", "0.000001"], 3),
+        (vec![TINY, "--kernels", "examples/graphs/block.py"], 2),
+        (vec!["examples/graphs/block.json"], 2),
+        (vec!["examples/graphs/block.json", "--kernels", "examples/addone.py"], 2),
+        (vec!["examples/graphs/block.json", "--kernels", "examples/graphs/block.py", "--planner", "given"], 2),
+        (vec!["examples/graphs/block.json", "--kernels", "examples/graphs/block.py", "--target", "opencl"], 2),
+        (vec!["examples/addone.py", "--target", "opencl"], 2),
+    ] {
+        let run = tilewright(&[&["compile", "-o", out], &arguments[..]].concat());
+        assert_eq!(run.code, Some(code), "{arguments:?}: {run:?}");
+        assert!(!std::path::Path::new(out).exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_packing_functions_in_c_are_those_of_the_planner() {
+    let folder = tiny(&[]);
+    let main = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include "pack.h"
+        int main(int argc, char **argv) {
+            int rank = argc - 2, needed;
+            size_t shape[8], count = 1;
+            for (int i = 0; i < rank; i++) count *= shape[i] = (size_t)atoi(argv[i + 2]);
+            tw_place *place = tw_arrangement(argv[1], &needed);
+            for (size_t i = 0; i < count; i++) printf("%zu\n", place(shape, i));
+            char memory[4], logical[4] = {1, 2, 3, 4};
+            return tw_pack(tw_place_row_major, shape, 4, 1, logical, memory, 4) != 1 || tw_pack(tw_place_row_major, shape, 5, 1, logical, memory, 4) != 0
+                || tw_unpack(tw_place_row_major, shape, 4, 1, logical, memory, 4) != 1;
+        }"#;
+    fs::write(folder.in_folder("pack_test.c"), main).unwrap();
+    let program = Host::of(&folder, "pack_test.c");
+    for (name, arrangement, shape) in [
+        ("nchw4c", Arrangement::Channels4, &[2, 6, 3, 5][..]),
+        ("nchw4c", Arrangement::Channels4, &[1, 8, 5, 3]),
+        ("oihw4o", Arrangement::Filter4, &[7, 5, 3, 2]),
+        ("c4", Arrangement::Vector4, &[11]),
+        ("row_major", Arrangement::Plain, &[3, 5]),
+        ("row_major", Arrangement::Plain, &[]),
+    ] {
+        let operand = Operand { arrangement, ..Operand::plain(shape) };
+        let expected: Vec<String> = operand.positions().map(|place| place.to_string()).collect();
+        let mut arguments = vec![name.to_owned()];
+        arguments.extend(shape.iter().map(u64::to_string));
+        let run = program.raw(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert_eq!(run.stdout.lines().collect::<Vec<_>>(), expected, "{name} {shape:?}");
+    }
+}
+
+#[test]
+fn a_graph_with_its_kernels_runs() {
+    let folder = compiled(&["examples/graphs/block.json", "--kernels", "examples/graphs/block.py"]);
+    let host = Host::build(&folder);
+    let mut arguments = Vec::new();
+    let (image, kernel) = (ramp(&[1, 7, 9, 10]), ramp(&[3, 3, 10]));
+    for (name, array) in [("image", &image), ("kernel", &kernel)] {
+        fs::write(folder.file(name), npy::write(array).unwrap()).unwrap();
+        arguments.push(format!("{name}={}", folder.file(name)));
+    }
+    arguments.push(format!("scores={}", folder.file("scores.npy")));
+    let run = host.run(&folder.path(), &arguments);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let found = npy::read(&fs::read(folder.file("scores.npy")).unwrap()).unwrap();
+    let expected = host::block(&image, &kernel);
+    assert_eq!(found.shape, [10]);
+    assert_eq!(found.elements, expected);
+}
