@@ -59,7 +59,11 @@ fn finish(temporary: &Path, mut file: fs::File, contents: &[u8], target: &Path) 
 ///
 /// # Errors
 /// Those of the file system; the folder is as it was before then.
-pub(crate) fn write_folder<T: AsRef<[u8]>>(folder: &Path, files: &[(String, T)], replaced: &[String]) -> io::Result<()> {
+pub(crate) fn write_folder<T: AsRef<[u8]>>(
+    folder: &Path,
+    files: &[(String, T)],
+    replaced: &[String],
+) -> io::Result<()> {
     if fs::metadata(folder).is_ok_and(|about| about.is_dir()) {
         let partial = temporary_folder(folder)?;
         let written = write_all(&partial, files).and_then(|()| exchange(folder, &partial, replaced));

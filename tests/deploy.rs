@@ -84,16 +84,41 @@ fn a_damaged_folder_is_refused() {
     let first_constant = plan.lines().find(|line| line.starts_with("constant ")).unwrap();
     let cut = &plan[..plan.find("\nlaunch ").unwrap() + 30];
     for (what, text, code, message) in [
-        ("another first line", plan.replace("tilewright-network 1", "tilewright-network 2"), 2, "no plan that this host can run"),
+        (
+            "another first line",
+            plan.replace("tilewright-network 1", "tilewright-network 2"),
+            2,
+            "no plan that this host can run",
+        ),
         ("cut off", cut.to_owned(), 2, ""),
         ("without an end", plan.replace("\nend\n", "\n"), 2, "cut off"),
-        ("a texture above the limits", plan.replace(first_image, "image 1000000 3 16 4318"), 3, "and the device allows"),
+        (
+            "a texture above the limits",
+            plan.replace(first_image, "image 1000000 3 16 4318"),
+            3,
+            "and the device allows",
+        ),
         ("a word that nobody knows", plan.replace("\ncheck\n", "\nchek\n"), 2, "means nothing to this host"),
         ("memory that there is not", plan.replace("\nmemory 5\n", "\nmemory 500\n"), 2, "is no argument of"),
-        ("another kernel", plan.replace(first_launch, &first_launch.replace("convert_0_0", "convert_0_9")), 3, "convert_0_9"),
-        ("too few objects", plan.replace("counts 9", "counts 3"), 2, "more memory than it says"),
-        ("a place outside", plan.replace(first_constant, &first_constant.replacen("constant 1 0 0", "constant 1 9 9", 1)), 2, "that memory 1 does not have"),
-        ("huge numbers", plan.replace(first_constant, "constant 1 18446744073709551615 1 18446744073709551615 9 9 0 x"), 2, ""),
+        (
+            "another kernel",
+            plan.replace(first_launch, &first_launch.replace("convert_0_0", "convert_0_9")),
+            3,
+            "convert_0_9",
+        ),
+        ("too few objects", plan.replace("counts 11 ", "counts 3 "), 2, "more memory than it says"),
+        (
+            "a place outside",
+            plan.replace(first_constant, &first_constant.replacen("constant 1 0 0", "constant 1 9 9", 1)),
+            2,
+            "that memory 1 does not have",
+        ),
+        (
+            "huge numbers",
+            plan.replace(first_constant, "constant 1 18446744073709551615 1 18446744073709551615 9 9 0 x"),
+            2,
+            "",
+        ),
     ] {
         assert_ne!(text, plan, "{what}");
         fs::write(folder.in_folder("plan.txt"), text).unwrap();
@@ -105,7 +130,9 @@ fn a_damaged_folder_is_refused() {
     let weights = fs::read(folder.in_folder("weights.bin")).unwrap();
     let mut changed = weights.clone();
     changed[100] ^= 1;
-    for (bytes, message) in [(&weights[..weights.len() - 1], "instead of"), (&changed[..], "is not the file that belongs")] {
+    for (bytes, message) in
+        [(&weights[..weights.len() - 1], "instead of"), (&changed[..], "is not the file that belongs")]
+    {
         fs::write(folder.in_folder("weights.bin"), bytes).unwrap();
         let run = host.run(&folder.path(), &[input.clone()]);
         assert_eq!(run.code, Some(2), "{run:?}");
@@ -131,12 +158,17 @@ fn wrong_arguments_are_refused() {
         format!("image={}", folder.file(name))
     };
     let good = npy::write(&ramp(&SHAPE)).unwrap();
-    let doubles = String::from_utf8_lossy(&good).replace("<f4", "<f8").into_bytes();
+    let mut doubles = good.clone();
+    let descr = doubles.windows(3).position(|word| word == b"<f4").unwrap();
+    doubles[descr + 2] = b'8';
     for (arguments, message) in [
         (vec![], "input `image` is not given"),
-        (vec![write("other.npy", &npy::write(&ramp(&[1, 3, 11, 13])).unwrap())], "of the shape (1, 3, 13, 11)"),
+        (
+            vec![write("other.npy", &npy::write(&ramp(&[1, 3, 11, 13])).unwrap())],
+            "the tensor is {'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 13, 11)",
+        ),
         (vec![write("short.npy", &good[..good.len() - 4])], "bytes of elements"),
-        (vec![write("doubles.npy", &doubles)], "is not <f4"),
+        (vec![write("doubles.npy", &doubles)], "holds {'descr': '<f8'"),
         (vec![write("short.raw", &[0; 100])], "has 100 bytes, and the tensor 1716"),
         (vec![write("good.npy", &good), "nobody=x".to_owned()], "names no input or output"),
         (vec!["image=no/such/file.npy".to_owned()], "cannot read no/such/file.npy"),
@@ -158,9 +190,14 @@ fn nothing_is_written_unless_everything_is_proved() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let out = out.to_str().unwrap();
-    // Textures above the limits, a plan that is not there, kernels of another graph, and goals without time.
+    // Kernels of which one leaves its texture, kernels of another graph or none, a plan that is not there, options of others.
+    let kernels = fs::read_to_string(format!("{}/examples/graphs/block.py", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let wrong = folder.path().join("wrong.py");
+    let (right, other) = ("image[0, h, w, co * 4 + c]", "image[0, h + 1, w, co * 4 + c]");
+    assert!(kernels.contains(right));
+    fs::write(&wrong, kernels.replacen(right, other, 1)).unwrap();
     for (arguments, code) in [
-        (vec![TINY, "--limits", "2x2", "--target", "opencl --device=adreno", "--timeout", "0.000001"], 3),
+        (vec!["examples/graphs/block.json", "--kernels", wrong.to_str().unwrap()], 1),
         (vec![TINY, "--kernels", "examples/graphs/block.py"], 2),
         (vec!["examples/graphs/block.json"], 2),
         (vec!["examples/graphs/block.json", "--kernels", "examples/addone.py"], 2),

@@ -122,6 +122,11 @@ fn compiled() -> Vec<Value> {
         found.extend(files(&directory.join("certificate")));
         found.extend(printed(&format!("recheck --solver z3 {shown}")));
     }
+    let network = folder.path().join("network");
+    found.extend(printed(&format!("compile --checked -o {} examples/models/tiny.onnx", network.display())));
+    for name in ["manifest.json", "report.json"] {
+        found.extend(documents(&fs::read_to_string(network.join(name)).unwrap()));
+    }
     let refuted = folder.path().join("refuted");
     let shown = refuted.display();
     printed(&format!("map 'lambda i, j: [i * 2 + j]' --shape 3,4 --certificate {shown}"));

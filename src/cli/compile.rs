@@ -33,7 +33,8 @@ use crate::report::{FileReport, text};
 
 /// Lower, prove and write the OpenCL kernels with what a host needs to run them
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  tilewright compile examples/addone.py -o build/addone\n  tilewright compile examples/models/tiny.onnx -o build/tiny\n  tilewright compile examples/graphs/block.json --kernels examples/graphs/block.py -o build/block\n\nFor each function NAME \
+#[command(
+    after_help = "Example:\n  tilewright compile examples/addone.py -o build/addone\n  tilewright compile examples/models/tiny.onnx -o build/tiny\n  tilewright compile examples/graphs/block.json --kernels examples/graphs/block.py -o build/block\n\nFor each function NAME \
                         the folder gets NAME.cl (kernels), NAME.json (host metadata: tilewright.kernels/1) and \
                         NAME.0-lower.py, NAME.1-..., the program after each step as TVMScript; report.json \
                         (tilewright.check/1); and certificate/, the proof as SMT-LIB 2 files with their \
@@ -41,7 +42,8 @@ use crate::report::{FileReport, text};
                         allowed with --allow-unknown.\n\nOf a model (a file with the suffix .onnx) and of a graph with its kernels, the folder gets what a host without \
                         Tilewright needs to run it: NAME.cl, weights.bin, plan.txt, and host.c, which is built with `cc -std=c99 DIR/host.c \
                         -lOpenCL`; and manifest.json (tilewright.network/1), graph.json and report.json (tilewright.plan/1). Textures are planned for \
-                        --target, or up to --limits.")]
+                        --target, or up to --limits."
+)]
 pub struct Args {
     /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input. Or a model: a file with the suffix
     /// `.onnx`. Or a graph: a file with the suffix `.json`
@@ -152,13 +154,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 }
 
 /// Says which files were written.
-fn say(
-    args: &Args,
-    verdict: Summary,
-    file: &str,
-    outputs: &[Output],
-    printer: &mut Printer,
-) -> Result<(), Failure> {
+fn say(args: &Args, verdict: Summary, file: &str, outputs: &[Output], printer: &mut Printer) -> Result<(), Failure> {
     let directory = args.output.display().to_string();
     if printer.is_json() {
         let names = outputs.iter().map(|output| output.name.as_str()).collect();

@@ -56,7 +56,8 @@ impl Host {
         let program = PathBuf::from(folder.file(&source.replace('.', "_")));
         let library = if source == "host.c" { "-l:libOpenCL.so.1" } else { "-lm" };
         let flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-unused-function", "-O1", "-o"];
-        let cc = Command::new("cc").args(flags).arg(&program).arg(folder.in_folder(source)).arg(library).output().unwrap();
+        let cc =
+            Command::new("cc").args(flags).arg(&program).arg(folder.in_folder(source)).arg(library).output().unwrap();
         assert!(cc.status.success(), "{}", String::from_utf8_lossy(&cc.stderr));
         Self(program)
     }
@@ -82,13 +83,21 @@ pub(crate) fn ramp(shape: &[u64]) -> Array {
 
 /// What the executor computes for the graph `block.json`; every tensor is compared with the interpreter's.
 pub(crate) fn block(image: &Array, kernel: &Array) -> Vec<f32> {
-    let text = |name: &str| std::fs::read_to_string(format!("{}/examples/graphs/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let text =
+        |name: &str| std::fs::read_to_string(format!("{}/examples/graphs/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let graph = graph::read(&text("block.json")).unwrap().graph;
     let plan = plan(&graph.graph, Strategy::Best).unwrap();
     let read = tilewright_script::read_module(&text("block.py")).unwrap();
-    let judge = tilewright_verify::Judge::new(tilewright_verify::Config::default(), tilewright_search::strategies()).unwrap();
+    let judge =
+        tilewright_verify::Judge::new(tilewright_verify::Config::default(), tilewright_search::strategies()).unwrap();
     let lower = |func| {
-        let program = tilewright::pipeline::Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
+        let program = tilewright::pipeline::Program {
+            func,
+            definition: None,
+            written: None,
+            assumed: Vec::new(),
+            scheduled: Vec::new(),
+        };
         tilewright::pipeline::lower(&program, &judge, false, &mut |_, _| {}).unwrap().last().clone()
     };
     let module = Module { funcs: read.funcs.into_iter().map(lower).collect() };

@@ -76,11 +76,7 @@ pub(super) fn prepare(
     for step in placed {
         let start = all.launches.len();
         all.launches.extend(step.launches);
-        all.steps.push(StepKernels {
-            built: step.program,
-            launches: start..all.launches.len(),
-            report: step.report,
-        });
+        all.steps.push(StepKernels { built: step.program, launches: start..all.launches.len(), report: step.report });
     }
     Ok(all)
 }

@@ -253,7 +253,7 @@ static size_t header(char *text, const char *type, const size_t *shape, int rank
 /* The elements in a file that holds exactly this tensor. */
 static unsigned char *elements(unsigned char *contents, size_t length, size_t bytes, const char *type, const size_t *shape,
                                int rank, const char *path) {
-    char wanted[1024], text[16 + 24 * MAX_RANK];
+    char wanted[1024];
     if (length < 10 || memcmp(contents, "\x93NUMPY", 6) != 0) {
         if (length != bytes) die(BAD_INPUT, "%s has %zu bytes, and the tensor %zu", path, length, bytes);
         return contents;
@@ -263,13 +263,19 @@ static unsigned char *elements(unsigned char *contents, size_t length, size_t by
     if (n > length - skip) die(BAD_INPUT, "%s is cut off", path);
     unsigned char first = contents[skip + n];
     contents[skip + n] = 0;
-    const char *head = (const char *)contents + skip, *order = strstr(head, "'fortran_order': False");
-    header(wanted, type, shape, rank);
-    char *from = strchr(wanted + 10, '('), *end = strchr(from, ')');
-    memcpy(text, from, (size_t)(end - from) + 1);
-    text[end - from + 1] = 0;
-    if (!order || !strstr(head, type) || !strstr(head, text))
-        die(BAD_INPUT, "%s is not %s of the shape %s, row by row: %s", path, type, text, head);
+    const char *head = (const char *)contents + skip, *at = strstr(head, "'shape': (");
+    int is_same = at && strstr(head, "'fortran_order': False") && strstr(head, type);
+    if (at) at += strlen("'shape': (");
+    for (int i = 0; i < rank && is_same; i++) {
+        char *next;
+        is_same = strtoull(at, &next, 10) == shape[i] && next != at;
+        for (at = next; *at == ',' || *at == ' '; at++) {}
+    }
+    if (!is_same || *at != ')') {
+        header(wanted, type, shape, rank);
+        die(BAD_INPUT, "%s holds %.*s, and the tensor is %.*s", path, (int)strcspn(head, "}") + 1, head,
+            (int)strcspn(wanted + 10, "}") + 1, wanted + 10);
+    }
     contents[skip + n] = first;
     if (length - skip - n != bytes) die(BAD_INPUT, "%s has %zu bytes of elements, and the tensor %zu", path, length - skip - n, bytes);
     return contents + skip + n;
