@@ -77,7 +77,7 @@ class Model:
         name = f"conv{self.count}"
         self.count += 1
         fan_in = channels // groups * kernel * kernel
-        weights = self.constant(name + ".w", [filters, channels // groups, kernel, kernel], (6.0 / fan_in) ** 0.5)
+        weights = self.constant(name + ".w", [filters, channels // groups, kernel, kernel], ((6.0 if clips else 3.0) / fan_in) ** 0.5)
         bias = self.constant(name + ".b", [filters], 0.25)
         out = self.node("Conv", [x, weights, bias], name, group=groups, kernel_shape=[kernel] * 2, strides=[stride] * 2,
                         pads=[kernel // 2] * 4)
