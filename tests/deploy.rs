@@ -122,7 +122,7 @@ fn a_damaged_folder_is_refused() {
     ] {
         assert_ne!(text, plan, "{what}");
         fs::write(folder.in_folder("plan.txt"), text).unwrap();
-        let run = host.run(&folder.path(), &[input.clone()]);
+        let run = host.run(&folder.path(), std::slice::from_ref(&input));
         assert_eq!(run.code, Some(code), "{what}: {run:?}");
         assert!(run.stderr.starts_with("error: ") && run.stderr.contains(message), "{what}: {run:?}");
     }
@@ -134,13 +134,13 @@ fn a_damaged_folder_is_refused() {
         [(&weights[..weights.len() - 1], "instead of"), (&changed[..], "is not the file that belongs")]
     {
         fs::write(folder.in_folder("weights.bin"), bytes).unwrap();
-        let run = host.run(&folder.path(), &[input.clone()]);
+        let run = host.run(&folder.path(), std::slice::from_ref(&input));
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(run.stderr.contains(message), "{run:?}");
     }
     fs::write(folder.in_folder("weights.bin"), &weights).unwrap();
     fs::rename(folder.in_folder("conv_1.cl"), folder.file("kept.cl")).unwrap();
-    let run = host.run(&folder.path(), &[input.clone()]);
+    let run = host.run(&folder.path(), std::slice::from_ref(&input));
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.stderr.contains("cannot read") && run.stderr.contains("conv_1.cl"), "{run:?}");
     fs::write(folder.in_folder("conv_1.cl"), "kernel void conv_1_0() { this is no C }").unwrap();

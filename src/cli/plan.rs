@@ -174,7 +174,7 @@ fn subject(args: &Args, limits: TextureLimits) -> Result<Subject, Failure> {
             let message = "a model has kernels of its own, so that --run takes no file";
             return Err(Failure::plain(&args.graph, "model-kernels", message));
         }
-        let (loaded, source) = model::load(&args.graph, args.model.profile(), limits)?;
+        let (loaded, source) = model::load(&args.graph, &args.model.profile(), limits)?;
         args.model.check_names(&args.graph, &loaded)?;
         let document = Document { graph: loaded.network.graph.clone(), plan: None };
         return Ok(Subject { source, document, model: Some(loaded) });

@@ -36,7 +36,9 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
     out.line(format_args!("counts {} {}", shipment.memory.len(), shipment.programs.len()));
     let extensions: BTreeSet<&String> =
         shipment.programs.iter().flat_map(|program| &program.metadata.required_extensions).collect();
-    extensions.iter().for_each(|name| out.line(format_args!("extension {name}")));
+    for name in extensions {
+        out.line(format_args!("extension {name}"));
+    }
     for (number, spec) in shipment.memory.iter().enumerate() {
         match (spec.kind, extents(spec)) {
             (MemoryKind::Image2d { channel: of, .. }, Some([width, height])) => {
@@ -57,13 +59,18 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
             out.line(format_args!("constant {} {offset} {}", part(deployment.part(tensor)), one_line(name)));
         }
     }
-    deployment.inputs().for_each(|tensor| out.line(format_args!("input {}", exchanged(deployment, tensor))));
+    for tensor in deployment.inputs() {
+        out.line(format_args!("input {}", exchanged(deployment, tensor)));
+    }
     for step in &shipment.steps {
-        step.launches.iter().for_each(|launch| out.launch(step.program, launch));
+        for launch in &step.launches {
+            out.launch(step.program, launch);
+        }
     }
     out.line(format_args!("check"));
-    let outputs = deployment.graph.outputs.iter();
-    outputs.for_each(|&tensor| out.line(format_args!("output {}", exchanged(deployment, tensor))));
+    for &tensor in &deployment.graph.outputs {
+        out.line(format_args!("output {}", exchanged(deployment, tensor)));
+    }
     out.line(format_args!("end"));
     out.0
 }

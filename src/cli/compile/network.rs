@@ -119,7 +119,7 @@ pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         ExitStatus::of_summary(report.summary(), global.allow_unknown)
     };
     let (ExitStatus::Success, Some(proved)) = (status, proved) else {
-        return refused(args, &report, status, printer);
+        return Ok(refused(args, &report, status, printer));
     };
     let mut outputs = files(args, &subject, &plan, &proved)?;
     outputs.push(Output::text("report.json".to_owned(), report.to_json() + "\n"));
@@ -129,12 +129,12 @@ pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// Says what is not proved, and that nothing was written.
-fn refused(args: &Args, report: &PlanReport, status: ExitStatus, printer: &Printer) -> Result<ExitStatus, Failure> {
+fn refused(args: &Args, report: &PlanReport, status: ExitStatus, printer: &Printer) -> ExitStatus {
     printer.message(&plan_text::plan(report, printer.style_of_messages()));
     let said = format!("nothing was written to {}: not every step is proved", args.output.display());
     printer.message(&folded(&said, printer.style_of_messages()));
     // A lowering that stops early is no success, whatever the summary says.
-    Ok(if status == ExitStatus::Success { ExitStatus::of_summary(Summary::Unknown, false) } else { status })
+    if status == ExitStatus::Success { ExitStatus::of_summary(Summary::Unknown, false) } else { status }
 }
 
 /// Reads the model or the graph.
@@ -147,7 +147,7 @@ fn subject(args: &Args, printer: &mut Printer) -> Result<Subject, Failure> {
         }
         let profile = target_or_default(network.target.as_ref());
         let limits = args.limits.limits.unwrap_or(profile.limits);
-        let (loaded, source) = model::load(file, profile, limits)?;
+        let (loaded, source) = model::load(file, &profile, limits)?;
         let document = Document { graph: loaded.network.graph.clone(), plan: None };
         let kernels = Source { name: format!("{file} for {}", loaded.profile.name), text: String::new() };
         let programs = loaded.network.programs.clone();

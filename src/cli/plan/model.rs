@@ -132,11 +132,11 @@ pub(in crate::cli) struct Loaded {
 ///
 /// # Errors
 /// The file cannot be read, is no model, or has a node that is not supported.
-pub(in crate::cli) fn load(path: &str, profile: Profile, limits: TextureLimits) -> Result<(Loaded, Source), Failure> {
+pub(in crate::cli) fn load(path: &str, profile: &Profile, limits: TextureLimits) -> Result<(Loaded, Source), Failure> {
     let source = Source { name: path.to_owned(), text: String::new() };
     let wrong = |faults: Vec<Diagnostic>| Failure::input(&source, faults);
     let model = onnx::read(&contents(path)?).map_err(wrong)?;
-    let profile = Profile { limits, ..profile };
+    let profile = Profile { limits, ..profile.clone() };
     let storage = scopes::collect_storage_info(&model, &profile);
     let network = lower::lower(&model, &storage, &profile).map_err(wrong)?;
     Ok((Loaded { model, storage, network, profile }, source))
