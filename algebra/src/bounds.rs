@@ -3,7 +3,7 @@
 //! Every interval contains all values; it may contain others. Values are those over the integers, except that an
 //! unsigned expression which may leave its type gets the range of the type, because unsigned arithmetic wraps.
 
-use tilewright_ir::{BinaryOp, Expr, MathFn, UnaryOp};
+use tilewright_ir::{BinaryOp, Expr, MathFn, ScalarType, UnaryOp};
 
 use super::interval::{End, Interval};
 use super::poly::{Atom, Key, Poly};
@@ -137,6 +137,20 @@ fn all_ones(value: i128) -> i128 {
 /// Returns the range of the type for an unsigned expression whose result may leave the type, because it then wraps
 /// around; otherwise the result itself.
 fn unless_wrapping(expr: &Expr, result: Interval) -> Interval {
-    let range = expr.dtype().scalar.integer_range().filter(|(lo, _)| *lo == 0);
+    let range = scalar_of(expr).integer_range().filter(|(lo, _)| *lo == 0);
     range.filter(|(lo, hi)| !result.within(*lo, *hi)).map_or(result, |(lo, hi)| Interval::new(lo, hi))
+}
+
+/// The element type of an expression. That of a sum, a product or a division is the one of its first operand, so the other
+/// operands need not be looked at: intervals are asked of every part of an expression.
+fn scalar_of(mut expr: &Expr) -> ScalarType {
+    while let Expr::Binary(
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::BitXor,
+        first,
+        _,
+    ) = expr
+    {
+        expr = first;
+    }
+    expr.dtype().scalar
 }

@@ -309,6 +309,16 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Maps, "digits-reach-padding", "the digits checker does not ask whether padding is reached"),
     fault(Area::Maps, "meaning-floors", "the meaning of a tile rounds the number of tiles down"),
     fault(Area::Maps, "meaning-folds-backwards", "the meaning of a fold takes the minor dimension for the major one"),
+    fault(
+        Area::Maps,
+        "box-shows-restricted",
+        "what digits show of all indices is taken to hold of those that a predicate leaves",
+    ),
+    fault(
+        Area::Maps,
+        "excluded-reach",
+        "enumeration takes a physical index for reached if an index that is left out has it",
+    ),
     decoy(
         Area::Maps,
         "outside-end-first",

@@ -7,8 +7,8 @@
 //!
 //! The stages, from the common case to the rare one:
 //!
-//! 1. Maps whose outputs are ordinary numerals are inverted directly: with constant extents ([`numeral`]), or parts of single
-//!    indices with symbolic extents ([`parts`]).
+//! 1. Maps whose outputs are ordinary numerals are inverted directly: with constant extents ([`numeral`]), parts of single
+//!    indices with symbolic extents ([`parts`]), or row-major numerals of such parts ([`chains`]).
 //!
 //! 2. In all others, shifts and masks become quotients and remainders, and conditional outputs are split into cases.
 //!    Each case is solved by rules ([`solve`]). If there are several cases, the inverse selects the one whose solution
@@ -18,6 +18,7 @@
 //!
 //! An inverse from stage 2 or 3 is tried on sample points ([`super::samples`]) before it is returned.
 
+mod chains;
 mod known;
 mod linear;
 mod matrix;
@@ -69,8 +70,9 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
     let _limit = work::limit(work::MAP);
     let vars = physical_vars(map);
     // Under assumptions the padding may have a shorter form, which the rules find.
-    let parts = || assumptions.is_empty().then(|| parts::solutions(map, physical, &vars)).flatten();
-    if let Some((outputs, reached)) = numeral::solutions(map, physical, &vars).or_else(parts) {
+    let symbolic = || parts::solutions(map, physical, &vars).or_else(|| chains::solutions(map, physical, &vars));
+    let symbolic = || assumptions.is_empty().then(symbolic).flatten();
+    if let Some((outputs, reached)) = numeral::solutions(map, physical, &vars).or_else(symbolic) {
         return Ok(with_distinct_names(map, physical, InverseClaim { vars, outputs, padding: negate(&reached) }));
     }
     by_rules(map, physical, assumptions, &vars)

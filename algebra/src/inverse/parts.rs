@@ -15,16 +15,16 @@ use tilewright_ir::{BinaryOp, Expr, IndexMap, ScalarType, Var};
 
 /// The part `index // stride % radix` of an index; the topmost part has no radix.
 #[derive(Clone, Copy)]
-struct Part {
-    axis: usize,
-    stride: i128,
-    radix: Option<i128>,
+pub(super) struct Part {
+    pub(super) axis: usize,
+    pub(super) stride: i128,
+    pub(super) radix: Option<i128>,
     /// The output that computes it.
-    output: usize,
+    pub(super) output: usize,
 }
 
 /// The part that an output computes; `None` if it computes something else.
-fn part_of(expr: &Expr, output: usize, vars: &[Var]) -> Option<Part> {
+pub(super) fn part_of(expr: &Expr, output: usize, vars: &[Var]) -> Option<Part> {
     if let Expr::Var(var) = expr {
         let axis = vars.iter().position(|other| other == var)?;
         return Some(Part { axis, stride: 1, radix: None, output });
@@ -44,7 +44,7 @@ fn part_of(expr: &Expr, output: usize, vars: &[Var]) -> Option<Part> {
 }
 
 /// The parts of an axis, the least significant first; `None` if there are none, or they do not follow one another.
-fn parts_of_axis(parts: &[Part], axis: usize) -> Option<Vec<Part>> {
+pub(super) fn parts_of_axis(parts: &[Part], axis: usize) -> Option<Vec<Part>> {
     let mut own: Vec<Part> = parts.iter().filter(|part| part.axis == axis).copied().collect();
     own.sort_by_key(|part| part.stride);
     let mut stride = Some(1);

@@ -11,11 +11,13 @@
 //! ```
 //!
 //! - [`op`] defines the operations and the mistakes, [`MapRecipe`] lists them.
+//! - [`restriction`] draws predicates that leave out indices.
 //! - [`table`] evaluates expressions at all points of a box, [`truth`] decides every obligation by that.
 
 mod axes;
 pub mod op;
 mod recipe;
+pub mod restriction;
 pub mod table;
 pub mod truth;
 
@@ -31,6 +33,7 @@ use super::extents::percent;
 pub use axes::Generated;
 pub use op::Op;
 pub use recipe::MapRecipe;
+pub use restriction::Restriction;
 
 /// An index map with the physical shape that is claimed for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

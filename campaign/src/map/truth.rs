@@ -1,4 +1,5 @@
-//! Decides the obligations of a map by evaluating it at every point of its domain and of its shape.
+//! Decides the obligations of a map by evaluating it at every point of its domain, or at those for which a predicate holds, and
+//! of its shape.
 
 use std::collections::HashSet;
 
@@ -18,6 +19,7 @@ pub struct Truth {
     domain: Vec<i64>,
     shape: Vec<i64>,
     symbols: Bindings,
+    predicate: Option<Expr>,
     /// Every image is within the shape.
     pub bounds: bool,
     /// Different indices have different images.
@@ -38,8 +40,21 @@ impl Truth {
     /// Evaluates a map on its whole domain. `None` if there are too many points or a point has no
     /// image.
     pub fn of(map: &IndexMap, shape: &[Expr], symbols: &Bindings) -> Option<Self> {
+        Self::restricted(map, shape, symbols, None)
+    }
+
+    /// Evaluates a map at the indices for which a predicate holds. `None` if there are too many points or none, or one has no
+    /// image.
+    pub fn restricted(map: &IndexMap, shape: &[Expr], symbols: &Bindings, predicate: Option<&Expr>) -> Option<Self> {
         let (domain, shape) = (numbers(map.domain(), symbols)?, numbers(shape, symbols)?);
-        let points = Table::of_box(map.vars(), &domain, symbols, MAX_POINTS)?;
+        let mut points = Table::of_box(map.vars(), &domain, symbols, MAX_POINTS)?;
+        if let Some(predicate) = predicate {
+            let holds = points.eval(predicate)?;
+            let keep =
+                |column: &Vec<i64>| column.iter().zip(&holds).filter(|(_, is)| **is != 0).map(|(at, _)| *at).collect();
+            points = Table::of_columns(map.vars(), points.columns().iter().map(keep).collect(), symbols);
+            (!points.is_empty()).then_some(())?;
+        }
         let (mut images, mut fits) = (Vec::new(), true);
         for output in map.outputs() {
             let (values, output_fits) = points.eval_fitting(output)?;
@@ -50,8 +65,8 @@ impl Truth {
         let bounds = images.iter().zip(&shape).all(inside);
         let tight = images.iter().zip(&shape).all(|(values, extent)| values.contains(&(extent - 1)));
         let injective = distinct(&images, points.len());
-        let symbols = symbols.clone();
-        Some(Self { points, images, domain, shape, symbols, bounds, injective, tight, fits })
+        let (symbols, predicate) = (symbols.clone(), predicate.cloned());
+        Some(Self { points, images, domain, shape, symbols, predicate, bounds, injective, tight, fits })
     }
 
     /// Number of indices of the map.
@@ -105,6 +120,10 @@ impl Truth {
         }
         if there && !kept.is_empty() && !indices.is_empty() {
             let indices = Table::of_columns(map.vars(), indices, &self.symbols);
+            // The inverse has to lead to an index that the map is about.
+            if let Some(predicate) = &self.predicate {
+                there &= indices.eval(predicate)?.iter().all(|holds| *holds != 0);
+            }
             for (output, column) in map.outputs().iter().zip(places.columns()) {
                 there &= indices.eval(output)? == pick(column);
             }
@@ -161,5 +180,23 @@ mod tests {
         assert_eq!(facts(&truth("lambda a, b: [a * 4 + b]", "3,5", "13")), [true, false, true, true]);
         assert_eq!(facts(&truth("lambda c: [c * 2000000000 // 2000000000]", "3", "3")), [true, true, true, false]);
         assert_eq!(facts(&truth("lambda c: [c, c * 1000000000 * 4]", "2", "2,9")), [false, true, false, false]);
+    }
+
+    #[test]
+    fn an_index_that_is_left_out_reaches_nothing() {
+        let case = |text: &str| MapCase::Lambda { text: text.into(), shape: "5".into(), physical: "5".into() };
+        let built = case("lambda i: [i % 3]").build().unwrap();
+        let i = Expr::from(&built.map.vars()[0]);
+        let below = i.clone().lt(Expr::int(3));
+        let of = |predicate| Truth::restricted(&built.map, &built.shape, &Bindings::new(), predicate);
+        assert!(!of(None).unwrap().injective && of(Some(&below)).unwrap().injective);
+        let nowhere = i.lt(Expr::int(0));
+        assert!(of(Some(&nowhere)).is_none(), "the predicate holds nowhere");
+        // Of the physical indices 0 to 4 the indices 0, 1 and 2 are reached.
+        let vars = built.map.vars().to_vec();
+        let claim = |padding: Expr| InverseClaim { outputs: vec![Expr::from(&vars[0])], vars: vars.clone(), padding };
+        let truth = of(Some(&below)).unwrap();
+        assert_eq!(truth.of_inverse(&built.map, &claim(tilewright_algebra::negate(&below))), Some([true, true]));
+        assert_eq!(truth.of_inverse(&built.map, &claim(Expr::bool(false))), Some([false, false]));
     }
 }

@@ -2,6 +2,8 @@
 //! obligation holds, and a refuted one does not. Completeness, which is only counted: an obligation that
 //! holds is proved, and one that does not is refuted.
 //!
+//! Some claims are about the indices for which a predicate holds: then it is evaluated at those points alone.
+//!
 //! A map with symbolic extents is evaluated on several small shapes: an obligation that is proved
 //! has to hold on all of them, one that is refuted has to fail on the shape of its counterexample.
 
@@ -9,13 +11,14 @@ use std::time::Duration;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{Bindings, Expr, InverseClaim};
+use tilewright_ir::{BinaryOp, Bindings, Expr, InverseClaim};
 use tilewright_verify::{Config as Budget, Counterexample, Judge, MapClaim, Obligation, Report, Verdict};
 
 use crate::case::Case;
 use crate::config::Config;
+use crate::map::restriction::excluded;
 use crate::map::truth::{Truth, numbers};
-use crate::map::{Generated, MapCase, MapRecipe, Op};
+use crate::map::{Generated, MapCase, MapRecipe, Op, Restriction};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra as algebra;
 
@@ -29,6 +32,9 @@ pub struct Question {
     pub points: bool,
     /// The claimed inverse.
     pub inverse: Inverse,
+    /// The indices that the claim is about; all if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restriction: Option<Restriction>,
 }
 
 /// The inverse and the padding predicate of a claim.
@@ -52,7 +58,7 @@ pub enum Inverse {
 impl Case for Question {
     /// Draws a map with the probabilities of [`MapRanges`](crate::config::MapRanges). One case in
     /// sixteen is a map of bits, of which one in three loses a bit. An inverse is claimed in half
-    /// of the cases, a wrong one in a quarter.
+    /// of the cases, a wrong one in a quarter. One case in four is restricted by a predicate.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let mut map = MapCase::draw(u, config)?;
         let mut points = u.int_in_range(0..=999)? >= config.maps.pointless_permille;
@@ -75,7 +81,7 @@ impl Case for Question {
             14 => Inverse::NoPadding,
             _ => Inverse::Negated,
         };
-        Ok(Self { map, points, inverse })
+        Ok(Self { map, points, inverse, restriction: Restriction::draw(u)? })
     }
 
     /// Simplifies the claim first, then the map.
@@ -86,6 +92,11 @@ impl Case for Question {
         }
         if !self.points {
             found.push(Self { points: true, ..self.clone() });
+        }
+        if let Some(restriction) = self.restriction {
+            found.push(Self { restriction: None, ..self.clone() });
+            let simpler = restriction.simpler().into_iter();
+            found.extend(simpler.map(|simpler| Self { restriction: Some(simpler), ..self.clone() }));
         }
         found.extend(self.map.simpler().into_iter().map(|map| Self { map, ..self.clone() }));
         found
@@ -100,11 +111,29 @@ impl Case for Question {
         if !self.points {
             found.push("judge:without points".to_owned());
         }
+        if let Some(restriction) = self.restriction {
+            found.push(format!("restriction:{:?}", restriction.form).to_lowercase());
+        }
         found
     }
 
     fn text(&self) -> String {
-        format!("{} ({:?}{})", self.map.text(), self.inverse, if self.points { "" } else { ", without points" })
+        let predicate = self.map.build().ok().and_then(|built| self.predicate(&built));
+        let predicate = predicate.map_or_else(String::new, |predicate| format!(" where {predicate}"));
+        let points = if self.points { "" } else { ", without points" };
+        format!("{}{predicate} ({:?}{points})", self.map.text(), self.inverse)
+    }
+}
+
+impl Question {
+    /// The predicate that restricts the map, if the case has one.
+    pub(super) fn predicate(&self, built: &Generated) -> Option<Expr> {
+        self.restriction?.predicate(&built.map)
+    }
+
+    /// The inverse that the case claims. `None` if it claims none, or if the algebra finds none.
+    pub(super) fn claimed_inverse(&self, built: &Generated) -> Option<InverseClaim> {
+        claimed_inverse(built, self.inverse, self.predicate(built).as_ref())
     }
 }
 
@@ -148,12 +177,16 @@ fn bindings(built: &Generated) -> Vec<Bindings> {
     (0..if built.symbols.len() == 1 { 9 } else { 18 }).map(bind).collect()
 }
 
-/// The inverse that a case claims. `None` if it claims none, or if the algebra finds none.
-pub(super) fn claimed_inverse(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
+/// The inverse of a map, changed in this way. `None` if none is asked for, or if the algebra finds none.
+fn claimed_inverse(built: &Generated, inverse: Inverse, predicate: Option<&Expr>) -> Option<InverseClaim> {
     if inverse == Inverse::None {
         return None;
     }
     let mut claim = algebra::inverse(&built.map, &built.shape, &[]).ok()?;
+    if let Some(predicate) = predicate {
+        let excluded = excluded(built.map.vars(), &claim.outputs, predicate);
+        claim.padding = Expr::binary(BinaryOp::Or, claim.padding, excluded);
+    }
     let n_outputs = claim.outputs.len().max(1);
     match inverse {
         Inverse::None | Inverse::Found => {}
@@ -175,9 +208,14 @@ struct Facts {
 }
 
 impl Facts {
-    /// Evaluates a claim on one shape; `None` if there are too many points.
-    fn of(built: &Generated, claim: Option<&InverseClaim>, symbols: &Bindings) -> Option<Self> {
-        let truth = Truth::of(&built.map, &built.shape, symbols)?;
+    /// Evaluates a claim on one shape; `None` if there are too many points, or none that the claim is about.
+    fn of(
+        built: &Generated,
+        predicate: Option<&Expr>,
+        claim: Option<&InverseClaim>,
+        symbols: &Bindings,
+    ) -> Option<Self> {
+        let truth = Truth::restricted(&built.map, &built.shape, symbols, predicate)?;
         let inverse = claim.and_then(|claim| truth.of_inverse(&built.map, claim));
         Some(Self { truth, inverse })
     }
@@ -216,7 +254,17 @@ impl Facts {
 
 /// Whether a counterexample of the obligations about indices is genuine, by evaluation; `None` for
 /// other obligations.
-fn shows(built: &Generated, obligation: Obligation, symbols: &Bindings, found: &Counterexample) -> Option<bool> {
+fn shows(
+    built: &Generated,
+    predicate: Option<&Expr>,
+    obligation: Obligation,
+    symbols: &Bindings,
+    found: &Counterexample,
+) -> Option<bool> {
+    let admits = |index: &[i128]| {
+        let bind = || symbols.clone().into_iter().chain(built.map.vars().iter().cloned().zip(index.iter().copied()));
+        predicate.is_none_or(|predicate| predicate.eval_index(&bind().collect()).is_ok_and(|value| value != 0))
+    };
     let domain = numbers(built.map.domain(), symbols)?;
     let shape = numbers(&built.shape, symbols)?;
     let inside = |index: &[i128], extents: &[i64]| {
@@ -225,9 +273,12 @@ fn shows(built: &Generated, obligation: Obligation, symbols: &Bindings, found: &
     };
     let image = |index: &[i128]| built.map.eval(index, symbols).ok();
     match (obligation, found.indices.as_slice()) {
-        (Obligation::Bounds, [index]) => Some(inside(index, &domain) && !inside(&image(index)?, &shape)),
+        (Obligation::Bounds, [index]) => {
+            Some(admits(index) && inside(index, &domain) && !inside(&image(index)?, &shape))
+        }
         (Obligation::Injective, [a, b]) => {
-            Some(a != b && inside(a, &domain) && inside(b, &domain) && image(a) == image(b))
+            let both = admits(a) && admits(b) && inside(a, &domain) && inside(b, &domain);
+            Some(both && a != b && image(a) == image(b))
         }
         (Obligation::Bounds | Obligation::Injective, _) => Some(false),
         _ => None,
@@ -244,6 +295,7 @@ fn shape_of(built: &Generated, found: &Counterexample) -> Option<Bindings> {
 struct Comparison<'a> {
     case: &'a Question,
     built: &'a Generated,
+    predicate: Option<&'a Expr>,
     claim: Option<&'a InverseClaim>,
     facts: Vec<Facts>,
     tally: &'a mut Tally,
@@ -258,7 +310,9 @@ impl Comparison<'_> {
     /// Compares a report with the truth; returns a failure, or that the obligation is undecided.
     fn report(&mut self, report: &Report) -> Option<Outcome> {
         let obligation = report.obligation;
-        let kind = if !self.built.symbols.is_empty() {
+        let kind = if self.predicate.is_some() {
+            "restricted "
+        } else if !self.built.symbols.is_empty() {
             "symbolic "
         } else if !self.case.points {
             "pointless "
@@ -307,7 +361,7 @@ impl Comparison<'_> {
         let Some(symbols) = shape_of(self.built, found) else {
             return Some(self.failure(format!("{obligation} is refuted without a shape"), report));
         };
-        match shows(self.built, obligation, &symbols, found) {
+        match shows(self.built, self.predicate, obligation, &symbols, found) {
             Some(false) => return Some(self.failure(format!("the counterexample to {obligation} is none"), report)),
             Some(true) => self.tally.count("counterexamples replayed", 1),
             None => {}
@@ -315,7 +369,7 @@ impl Comparison<'_> {
         if self.built.symbols.is_empty() {
             return holds.then(|| self.failure(format!("{obligation} is refuted and holds"), report));
         }
-        match Facts::of(self.built, self.claim, &symbols).and_then(|facts| facts.holds(obligation)) {
+        match Facts::of(self.built, self.predicate, self.claim, &symbols).and_then(|facts| facts.holds(obligation)) {
             Some(true) => Some(self.failure(format!("{obligation} is refuted on a shape where it holds"), report)),
             Some(false) => None,
             None => {
@@ -336,11 +390,11 @@ impl Oracle for JudgeMaps {
             Ok(built) => built,
             Err(why) => return Outcome::Invalid(why),
         };
-        let inverse = claimed_inverse(&built, case.inverse);
-        let facts: Vec<Facts> =
-            bindings(&built).iter().filter_map(|symbols| Facts::of(&built, inverse.as_ref(), symbols)).collect();
+        let (predicate, inverse) = (case.predicate(&built), case.claimed_inverse(&built));
+        let of = |symbols: &Bindings| Facts::of(&built, predicate.as_ref(), inverse.as_ref(), symbols);
+        let facts: Vec<Facts> = bindings(&built).iter().filter_map(of).collect();
         let Some(first) = facts.first() else {
-            return Outcome::Undecided("no shape that is small enough, or no value".to_owned());
+            return Outcome::Undecided("no shape that is small enough, or no value, or no index".to_owned());
         };
         tally.count("points tried", facts.iter().map(|facts| facts.truth.n_points() as u64).sum());
         // Every map that has an inverse should have one that the algebra finds; counted for the
@@ -352,15 +406,20 @@ impl Oracle for JudgeMaps {
         let digits = (!built.symbols.is_empty() || !case.points || first.truth.n_points() > 1 << 10)
             .then(|| algebra::digit_certificate(&built.map, &built.shape, inverse.as_ref(), None, &[]))
             .flatten();
-        let claim =
-            MapClaim { inverse: inverse.as_ref(), digits: digits.as_ref(), ..MapClaim::new(&built.map, &built.shape) };
+        let claim = MapClaim {
+            inverse: inverse.as_ref(),
+            digits: digits.as_ref(),
+            predicate: predicate.as_ref(),
+            ..MapClaim::new(&built.map, &built.shape)
+        };
         let judge = if case.points { &self.judge } else { &self.without_points };
         let reports = judge.check_map(claim);
         let expected = if inverse.is_some() { 6 } else { 4 };
         if reports.len() != expected {
             return Failure::outcome("obligations are not reported", format!("{}: {}", case.text(), reports.len()));
         }
-        let mut comparison = Comparison { case, built: &built, claim: inverse.as_ref(), facts, tally };
+        let (predicate, claim) = (predicate.as_ref(), inverse.as_ref());
+        let mut comparison = Comparison { case, built: &built, predicate, claim, facts, tally };
         let found: Vec<Outcome> = reports.iter().filter_map(|report| comparison.report(report)).collect();
         let failed = found.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
         found.into_iter().nth(failed.unwrap_or(0)).unwrap_or(Outcome::Held)

@@ -90,11 +90,12 @@ impl Claim {
         match self {
             Self::Map(question) => {
                 let built = question.map.build()?;
-                let inverse = super::judge_maps::claimed_inverse(&built, question.inverse);
+                let (predicate, inverse) = (question.predicate(&built), question.claimed_inverse(&built));
                 let digits = algebra::digit_certificate(&built.map, &built.shape, inverse.as_ref(), None, &[]);
                 let claim = MapClaim {
                     inverse: inverse.as_ref(),
                     digits: digits.as_ref(),
+                    predicate: predicate.as_ref(),
                     ..MapClaim::new(&built.map, &built.shape)
                 };
                 Ok(vec![judge.check_map(claim)])

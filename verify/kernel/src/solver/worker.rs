@@ -10,7 +10,7 @@ use crate::encode::{Function, Node, NodeId, Op, Query, Sort};
 use crate::reason::{Reason, ReasonKind};
 use crate::smtlib::bits_of;
 use crate::term::Value;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 use z3::ast::{Ast, BV, Bool, Dynamic, Int};
@@ -74,10 +74,18 @@ fn solve_here(query: &Query, budget: Budget, model: bool) -> Result<(Remembered,
     Ok((answer?, goals))
 }
 
-/// The binding makes a context only for the time of a closure, which may not return it; a thread-local takes it out.
+/// A solver in a context that no goal was asked in.
+///
+/// The binding keeps one context for each thread and makes it as soon as any other one is made. A context takes longer to
+/// make than most goals take to prove, so the first solver of a thread uses that one. For all others the binding makes a
+/// context only for the time of a closure, which may not return it; a thread-local takes it out.
 fn new_solver() -> Result<z3::Solver, SolverError> {
     thread_local! {
+        static IS_FIRST: Cell<bool> = const { Cell::new(true) };
         static MADE: RefCell<Option<z3::Solver>> = const { RefCell::new(None) };
+    }
+    if IS_FIRST.replace(false) {
+        return Ok(z3::Solver::new());
     }
     z3::with_z3_config(&z3::Config::new(), || MADE.set(Some(z3::Solver::new())));
     MADE.take().ok_or_else(|| internal("no context was made"))
