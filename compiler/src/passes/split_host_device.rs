@@ -154,6 +154,12 @@ impl Host<'_> {
         if sabotage::on("split-passes-no-last-scalar") {
             used.vars.pop();
         }
+        if sabotage::on("split-passes-no-last-memory") {
+            used.data.pop();
+        }
+        if sabotage::on("split-passes-in-other-order") {
+            used.vars.reverse();
+        }
         Stmt::device_call(&name, used.data.into_iter().chain(used.vars), launch.clone()).at(launch.span)
     }
 }
