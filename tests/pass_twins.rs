@@ -239,6 +239,7 @@ tested! {
     narrow_index_types
     remove_no_op
     simplify
+    split_host_device
     thread_sync
     tile_layout
     unroll_loop

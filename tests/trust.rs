@@ -100,6 +100,7 @@ const PARTS: &[Part] = &[
             "verify/src/texture.rs",
             "verify/src/texture",
             "verify/src/blocks.rs",
+            "verify/src/device.rs",
             "verify/src/view.rs",
         ],
     },

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::buffer::Buffer;
+use crate::device::{self, DeviceCall};
 use crate::diag::{Diagnostic, Span};
 use crate::dtype::{DataType, ScalarType};
 use crate::expr::Expr;
@@ -113,6 +114,17 @@ impl Checker {
             self.buffer_decl(buffer, func);
         }
         self.stmt(&func.body, func);
+        self.errors.extend(device::faults(func));
+    }
+
+    /// Checks that what is passed to a device function is known where it is called.
+    fn device_args(&mut self, stmt: &Stmt) {
+        let Some(call) = DeviceCall::of(stmt) else { return };
+        for var in call.passed() {
+            if !self.bound.contains(&var) && !self.allocated.contains(&var) {
+                self.report("unbound", format!("`{var}` is passed to `{}` where it is not bound", call.name));
+            }
+        }
     }
 
     /// Brings a variable into scope, which may happen only once.
@@ -192,7 +204,8 @@ impl Checker {
             }
             StmtKind::Evaluate(expr) => drop(self.type_of_expr(expr)),
             StmtKind::Barrier => self.barrier(),
-            StmtKind::Seq(_) | StmtKind::Attr { .. } => {}
+            StmtKind::Attr { .. } => self.device_args(stmt),
+            StmtKind::Seq(_) => {}
         }
         for child in stmt.children() {
             self.stmt(child, func);

@@ -73,6 +73,7 @@ pub mod buffer;
 pub mod check;
 pub mod convention;
 pub mod definition;
+pub mod device;
 pub mod diag;
 pub mod digits;
 pub mod dtype;
@@ -104,6 +105,7 @@ pub use buffer::{
 };
 pub use check::{Validated, validate};
 pub use definition::{Axis, Definition, ReduceOp, Stage, StageBody};
+pub use device::{DEVICE_FUNCTION, DeviceCall};
 pub use diag::{Diagnostic, Label, Severity, Span};
 pub use digits::{DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView};
 pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};

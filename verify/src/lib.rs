@@ -41,6 +41,7 @@ pub mod concrete;
 pub mod correspondence;
 mod definition;
 pub mod definitions;
+mod device;
 pub mod digits;
 mod dividend;
 pub mod door;

@@ -17,7 +17,7 @@ use tilewright_ir::{
 use super::cache::{check_read_behind, check_written_before, point, searched};
 use super::loops::Renamed;
 use super::regions::{int_like, stated};
-use super::tree::{Found, realized, replaced, with_neighbours};
+use super::tree::{Found, in_own_loops, realized, replaced, unstated, with_neighbours};
 use super::{BlockRef, BlockSchedule, fault};
 use crate::passes::schedule::loops::with_loop;
 
@@ -253,23 +253,12 @@ fn reindexed(buffer: &Buffer, axes: &[&BlockAxis]) -> Buffer {
 
 /// Loops around a block that copies one element to another.
 fn copy_nest(name: &str, from: (&Buffer, &Vec<Expr>), to: (&Buffer, &Vec<Expr>), axes: Vec<BlockAxis>) -> Stmt {
-    let loops: Vec<(Var, Expr)> = axes
-        .iter()
-        .enumerate()
-        .map(|(at, axis)| (Var::new(format!("ax{at}"), axis.var.dtype()), axis.extent.clone()))
-        .collect();
     let block = Block {
-        name: name.to_owned(),
-        axes,
-        has_predicate: false,
-        has_init: false,
         reads: Some(vec![point(from.0, from.1)]),
         writes: Some(vec![point(to.0, to.1)]),
-        annotations: Vec::new(),
+        ..unstated(name, axes)
     };
-    let copy = Stmt::store(to.0, to.1.clone(), Expr::load(from.0, from.1.clone()));
-    let inner = realized(block, None, loops.iter().map(|(var, _)| Expr::from(var)).collect(), copy);
-    loops.into_iter().rev().fold(inner, |body, (var, extent)| Stmt::for_loop(&var, extent, ForKind::Serial, body))
+    in_own_loops(block, Stmt::store(to.0, to.1.clone(), Expr::load(from.0, from.1.clone())))
 }
 
 /// Whether a predicate is about the axes of a block. One about loops that were split only keeps them in range.

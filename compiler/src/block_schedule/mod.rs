@@ -70,8 +70,8 @@ use crate::passes::schedule::claims::Claim;
 use crate::passes::schedule::same_iterations;
 use tree::{Found, block_named};
 
-/// The primitives that change a program, each as a [`Step`] of that name.
-pub const PRIMITIVES: [&str; 23] = [
+/// The primitives that change loops, each as a [`Step`] of that name.
+pub const LOOP_PRIMITIVES: [&str; 9] = [
     "split",
     "fuse",
     "reorder",
@@ -81,6 +81,10 @@ pub const PRIMITIVES: [&str; 23] = [
     "unroll",
     "annotate",
     "unannotate",
+];
+
+/// The primitives that change blocks and buffers, each as a [`Step`] of that name.
+pub const BLOCK_PRIMITIVES: [&str; 14] = [
     "cache_read",
     "cache_write",
     "compute_at",

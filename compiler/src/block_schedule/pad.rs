@@ -17,14 +17,14 @@ use tilewright_algebra::simplify;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
     AxisKind, AxisSeparators, BinaryOp, Block, BlockAxis, Buffer, Comparison, DataType, Diagnostic, Evidence, Expr,
-    For, ForKind, PrimFunc, ReduceOp, Stmt, StmtKind, Var,
+    For, PrimFunc, ReduceOp, Stmt, StmtKind, Var,
 };
 
 use super::cache::{only_written, searched};
 use super::combiner::Combiner;
 use super::domain::check_plain;
 use super::regions::{int_like, stated};
-use super::tree::{Found, block_named, realized, realized_again, with_neighbours};
+use super::tree::{Found, block_named, in_own_loops, realized_again, unstated, with_neighbours};
 use super::{BlockRef, BlockSchedule, fault};
 use crate::lift;
 use crate::passes::schedule::loops::with_loop;
@@ -265,23 +265,8 @@ impl Einsum {
 
 /// Loops around a block that does one thing.
 fn nest(found: &Found<'_>, name: &str, axes: Vec<BlockAxis>, body: Stmt, func: &PrimFunc) -> Stmt {
-    let loops: Vec<(Var, Expr)> = axes
-        .iter()
-        .enumerate()
-        .map(|(at, axis)| (Var::new(format!("ax{at}"), axis.var.dtype()), axis.extent.clone()))
-        .collect();
-    let block = Block {
-        name: name.to_owned(),
-        axes,
-        has_predicate: false,
-        has_init: false,
-        reads: Some(Vec::new()),
-        writes: Some(Vec::new()),
-        annotations: Vec::new(),
-    };
-    let block = stated(&block, &body, &found.ranges(func));
-    let inner = realized(block, None, loops.iter().map(|(var, _)| Expr::from(var)).collect(), body);
-    loops.into_iter().rev().fold(inner, |body, (var, extent)| Stmt::for_loop(&var, extent, ForKind::Serial, body))
+    let block = stated(&unstated(name, axes), &body, &found.ranges(func));
+    in_own_loops(block, body)
 }
 
 /// What a block accesses, each buffer at its index.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tilewright_algebra::Ranges;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
-    AttrValue, Block, BlockAxis, BlockParts, BlockRegion, Buffer, Diagnostic, Expr, For, PrimFunc, Stmt, StmtKind, Var,
+    AttrValue, Block, BlockAxis, BlockParts, BlockRegion, Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, Stmt,
+    StmtKind, Var,
 };
 
 use super::fault;
@@ -172,6 +173,27 @@ pub(super) fn realized(block: Block, predicate: Option<Expr>, values: Vec<Expr>,
     };
     let bound = axes.into_iter().zip(values).rev().fold(body, bind);
     Stmt::block(block, predicate.into_iter().fold(bound, |body, cond| Stmt::guarded(cond, body)))
+}
+
+/// Returns a block without predicate in loops of its own, one over each axis.
+pub(super) fn in_own_loops(block: Block, body: Stmt) -> Stmt {
+    let own = |(at, axis): (usize, &BlockAxis)| (Var::new(format!("ax{at}"), axis.var.dtype()), axis.extent.clone());
+    let loops: Vec<(Var, Expr)> = block.axes.iter().enumerate().map(own).collect();
+    let inner = realized(block, None, loops.iter().map(|(var, _)| Expr::from(var)).collect(), body);
+    loops.into_iter().rev().fold(inner, |body, (var, extent)| Stmt::for_loop(&var, extent, ForKind::Serial, body))
+}
+
+/// Returns a block of that name that says nothing of what it reads and writes.
+pub(super) fn unstated(name: &str, axes: Vec<BlockAxis>) -> Block {
+    Block {
+        name: name.to_owned(),
+        axes,
+        has_predicate: false,
+        has_init: false,
+        reads: Some(Vec::new()),
+        writes: Some(Vec::new()),
+        annotations: Vec::new(),
+    }
 }
 
 /// Returns a statement with the blocks of that name replaced.

@@ -31,7 +31,7 @@ use tilewright_ir::phases::{Barriers, without_barriers};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     AttrValue, BinaryOp, Buffer, Comparison, Diagnostic, Evidence, Expr, For, ForKind, Phased, PrimFunc, Scope, Span,
-    Stmt, StmtKind, THREAD_ALLREDUCE, Var,
+    Stmt, StmtKind, THREAD_ALLREDUCE, Var, sabotage,
 };
 
 use super::Rewritten;
@@ -222,6 +222,9 @@ impl Reduction {
         let mut buffers = vec![self.staged.clone()];
         let mut level = Level { buffer: self.staged.clone(), axes: (0..self.own.len()).collect(), done: Vec::new() };
         for (axis, mut count) in self.axes()? {
+            if sabotage::on("allreduce-forgets-last-thread") {
+                count = (count - 1).max(1);
+            }
             while count > 1 {
                 // The largest power of two below the number of values.
                 let half = 1i64 << (63 - (count - 1).leading_zeros());
@@ -263,7 +266,8 @@ impl Reduction {
         let value = Expr::load(&level.buffer, level.place(&self.own, Some((axis, &position))));
         let so_far = Expr::load(&next.buffer, place.clone());
         let update = Stmt::store(&next.buffer, place.clone(), self.combine(&so_far, &value));
-        let update = if count == 2 * half { update } else { Stmt::guarded(position.lt(Expr::int(count)), update) };
+        let is_whole = count == 2 * half || sabotage::on("allreduce-unguarded");
+        let update = if is_whole { update } else { Stmt::guarded(position.lt(Expr::int(count)), update) };
         let pairs = Stmt::for_loop(&q, Expr::int(2), ForKind::Serial, update);
         let first = level.done.iter().map(|done| self.own[*done].clone().lt(Expr::int(1)));
         let is_active = first.fold(own.lt(Expr::int(half)), Expr::and);

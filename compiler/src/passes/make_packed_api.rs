@@ -21,7 +21,7 @@
 //! parameters keep their shape until then; here `flatten_buffer` flattens them, so this pass comes before it. Cost: linear.
 
 use tilewright_ir::convention::{PackedField, packed_fields};
-use tilewright_ir::{BinaryOp, Comparison, Diagnostic, Evidence, Expr, PrimFunc, Stmt, StmtKind};
+use tilewright_ir::{BinaryOp, Comparison, Diagnostic, Evidence, Expr, PrimFunc, Stmt, StmtKind, sabotage};
 
 use super::Rewritten;
 
@@ -63,7 +63,8 @@ pub fn make_packed_api(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     after.params.extend(fields.iter().map(|field| field.var.clone()));
     super::answered(&mut after, NAME);
     after.attrs.other.push((CALLING_CONVENTION.to_owned(), tilewright_ir::AttrValue::Int(1)));
-    let checks = fields.iter().filter_map(|field| check(func, field));
+    let n_checked = if sabotage::on("packed-forgets-last") { fields.len() - 1 } else { fields.len() };
+    let checks = fields.iter().take(n_checked).filter_map(|field| check(func, field));
     after.body = Stmt::seq(checks.chain([func.body.clone()]).collect());
     let evidence = Evidence { pass: NAME.to_owned(), comparison: Comparison::Packed, ..Evidence::default() };
     Ok(Rewritten { func: after, evidence, notes: Vec::new() })
@@ -77,7 +78,12 @@ pub(super) fn is_wanted(func: &PrimFunc) -> bool {
 /// The assertion about a field; `None` if it may have any value.
 fn check(func: &PrimFunc, field: &PackedField) -> Option<Stmt> {
     let value = field.value.clone()?;
-    let cond = Expr::binary(BinaryOp::Eq, Expr::from(&field.var), value.clone());
+    let op = if sabotage::on("packed-accepts-less") { BinaryOp::Le } else { BinaryOp::Eq };
+    let cond = if sabotage::on("packed-compares-swapped") {
+        Expr::binary(op, value.clone(), Expr::from(&field.var))
+    } else {
+        Expr::binary(op, Expr::from(&field.var), value.clone())
+    };
     let message = format!("{}: {} is not {}", func.name, field.text, shown(&value));
     Some(Stmt::new(StmtKind::Assert { cond, message, is_assumed: false }))
 }

@@ -19,6 +19,7 @@ mod remove_no_op;
 pub(crate) mod schedule;
 mod sequence;
 mod simplify;
+mod split_host_device;
 mod storage;
 mod storage_rewrite;
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub use remove_no_op::remove_no_op;
 pub use schedule::{compute_at, compute_inline, double_buffer, fuse, loop_kind, reorder, split, unroll};
 pub use sequence::{PRESETS, PassCall, Pipeline, Preset, TVM_NAMES, preset_by_name, read_passes};
 pub use simplify::simplify;
+pub use split_host_device::split_host_device;
 pub use storage_rewrite::storage_rewrite;
 pub use thread_sync::thread_sync;
 pub use tile_layout::tile_layout;
@@ -258,6 +260,13 @@ pub static PASSES: &[Pass] = &[
         request: None,
     },
     Pass {
+        name: "split_host_device",
+        summary: "make a device function of each launch, and call it from the host",
+        run: split_host_device,
+        wanted: split_host_device::is_wanted,
+        request: None,
+    },
+    Pass {
         name: "convert_ssa",
         summary: "give every variable and every buffer a name of its own",
         run: convert_ssa,
@@ -313,6 +322,7 @@ pub static ON_REQUEST: &[&str] = &[
     "inject_double_buffer",
     "inject_virtual_thread",
     "make_packed_api",
+    "split_host_device",
     "storage_rewrite",
     "thread_sync",
     "vector_type_rewrite",
@@ -323,18 +333,24 @@ pub static ON_REQUEST: &[&str] = &[
 enum Place {
     Before(&'static str),
     Behind(&'static str),
+    /// Behind all passes of the preset.
+    Last,
 }
 
 /// The passes of [`ON_REQUEST`] that do not run in front of those of a preset.
-static LATE: &[(&str, Place)] =
-    &[("make_packed_api", Place::Before("flatten_buffer")), ("vector_type_rewrite", Place::Behind("vectorize"))];
+static LATE: &[(&str, Place)] = &[
+    ("make_packed_api", Place::Before("flatten_buffer")),
+    ("split_host_device", Place::Last),
+    ("vector_type_rewrite", Place::Behind("vectorize")),
+];
 
 /// The key of the attribute of a function that asks for passes.
 pub const PASSES_ATTRIBUTE: &str = "passes";
 
 /// Returns the names of the passes for a function, in order: that for its blocks, one for each step of its schedule, those that it asks
 /// for, then [`DEFAULT_PIPELINE`]. `vector_type_rewrite` runs behind `vectorize`, which makes the vectors,
-/// and `make_packed_api` before `flatten_buffer`, which changes the shapes of parameters.
+/// and `make_packed_api` before `flatten_buffer`, which changes the shapes of parameters. `split_host_device` comes last, because what a
+/// device function uses is settled only then.
 ///
 /// # Errors
 /// `schedule`: a step is no primitive. `unknown-pass`: the attribute `passes` has what is no pass of [`ON_REQUEST`].
@@ -355,6 +371,7 @@ fn with_asked(func: &PrimFunc, preset: &'static [&'static str]) -> Result<Vec<&'
         names.push(name);
         names.extend(asked.iter().filter(|late| neighbour(late) == Some(Place::Behind(name))));
     }
+    names.extend(asked.iter().filter(|late| neighbour(late) == Some(Place::Last)));
     Ok(names)
 }
 

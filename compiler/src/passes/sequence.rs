@@ -182,6 +182,7 @@ pub static TVM_NAMES: &[(&str, &str)] = &[
     ("NarrowDataType", "narrow_index_types"),
     ("RemoveNoOp", "remove_no_op"),
     ("Simplify", "simplify"),
+    ("SplitHostDevice", "split_host_device"),
     ("StorageFlatten", "flatten_buffer"),
     ("TextureFlatten", "lower_texture"),
     ("ThreadSync", "thread_sync"),

@@ -7,28 +7,10 @@ use super::builtins::index_names;
 use super::eval::Interp;
 use super::schedules::to_scope;
 use super::value::{Eval, Placed, Value, to_index, to_int, to_items, wrong_kind};
-use crate::block_schedule::{BlockRef, BufferOf};
-
-/// The methods that are read here.
-pub(super) const STEPS: [&str; 14] = [
-    "cache_read",
-    "cache_write",
-    "compute_at",
-    "reverse_compute_at",
-    "compute_inline",
-    "reverse_compute_inline",
-    "transform_layout",
-    "transform_block_layout",
-    "reindex",
-    "set_axis_separator",
-    "set_scope",
-    "decompose_reduction",
-    "rfactor",
-    "pad_einsum",
-];
+use crate::block_schedule::{BLOCK_PRIMITIVES, BlockRef, BufferOf};
 
 impl<'a> Interp<'a> {
-    /// `sch.name(args)` of a method in [`STEPS`]; `None` for another one, with its arguments.
+    /// `sch.name(args)` of a method in [`BLOCK_PRIMITIVES`]; `None` for another one, with its arguments.
     pub(super) fn block_step(
         &mut self,
         schedule: usize,
@@ -36,7 +18,7 @@ impl<'a> Interp<'a> {
         mut args: Args<'a>,
     ) -> Result<Eval<Value<'a>>, Args<'a>> {
         let span = args.span;
-        if !STEPS.contains(&name) {
+        if !BLOCK_PRIMITIVES.contains(&name) {
             return Err(args);
         }
         Ok(match name {

@@ -15,7 +15,7 @@ use tilewright_script::Scripted;
 use super::args::{Arg, Args};
 use super::eval::Interp;
 use super::value::{Eval, Placed, Value, to_int, to_items, to_str, wrong_kind};
-use crate::block_schedule::{BlockRef, BlockSchedule, LoopRef, PRIMITIVES};
+use crate::block_schedule::{BLOCK_PRIMITIVES, BlockRef, BlockSchedule, LOOP_PRIMITIVES, LoopRef};
 
 /// The methods of a schedule that say something about it.
 const QUERIES: [&str; 9] =
@@ -203,7 +203,7 @@ impl<'a> Interp<'a> {
             }
             _ => {
                 let message = format!("`{name}` is no method of a schedule on blocks that is supported");
-                let all = || PRIMITIVES.into_iter().chain(QUERIES);
+                let all = || LOOP_PRIMITIVES.into_iter().chain(BLOCK_PRIMITIVES).chain(QUERIES);
                 let help = match tilewright_script::nearest(name, all()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the methods are {}", all().collect::<Vec<_>>().join(", ")),

@@ -44,6 +44,8 @@ impl<'a> Reader<'a> {
     pub(super) fn module(&mut self, body: &'a [ast::Stmt], module: &mut Module) {
         for stmt in body {
             match stmt {
+                // It is read where it is called.
+                ast::Stmt::FunctionDef(def) if is_prim_func(def) && self.functions.is_called(&def.name) => {}
                 ast::Stmt::FunctionDef(def) if is_prim_func(def) => {
                     // Its errors are recorded; the functions after it are read to report theirs.
                     let Some(func) = self.func(def) else { continue };
@@ -85,6 +87,7 @@ impl<'a> Reader<'a> {
     /// parameters, which shapes refer to, buffer parameters, the body with its `T.match_buffer` statements, and the
     /// other attributes. Returns `None` if one of them has an error.
     fn func(&mut self, def: &'a ast::StmtFunctionDef) -> Option<PrimFunc> {
+        self.reading = &def.name;
         self.names.clear();
         self.maps.clear();
         self.tiles.clear();

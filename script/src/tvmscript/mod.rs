@@ -28,6 +28,7 @@
 //!              | name '=' value | name ':' 'T.' type '=' value          a binding for the rest of the block
 //!              | 'assert' condition [',' text] | 'T.assume(' condition ')' | 'T.evaluate(' value ')' | 'pass'
 //!              | 'T.tvm_storage_sync("shared")'                        a barrier, see `barriers`
+//!              | name '(' values ')' | 'T.call_packed(' string ',' values ')'      a call of a function of the file, see `device`
 //!
 //! value      ::= constant | name | name '[' indices ']' | operator applied to values | call    see `expr` and `calls`
 //! ```
@@ -46,6 +47,7 @@ mod barriers;
 mod blocks;
 mod buffer;
 mod calls;
+mod device;
 mod expr;
 mod func;
 mod heads;
@@ -80,10 +82,10 @@ pub use scripted::{Scripted, is_scheduled, read_scripted};
 pub fn read_module(source: &str) -> Result<Module, Vec<Diagnostic>> {
     let mut tree = crate::source::parse_module(source)?;
     quoted::unquote_extents(&mut tree.body, source);
-    let mut reader = reader::Reader::default();
+    let mut reader = reader::Reader { functions: device::Functions::of(&tree.body), ..reader::Reader::default() };
     let mut module = Module::default();
     reader.module(&tree.body, &mut module);
-    let mut errors = reader.errors;
+    let mut errors = reader::distinct(reader.errors);
     if errors.is_empty() {
         for func in &module.funcs {
             errors.extend(validate(func).err().into_iter().flatten());

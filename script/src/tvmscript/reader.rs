@@ -7,6 +7,7 @@ use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, 
 
 use super::allreduce::Reducer;
 use super::blocks::OpenBlock;
+use super::device::Functions;
 use super::windows::Window;
 use crate::index_map::Symbols;
 use crate::source::{nearest, span};
@@ -96,6 +97,10 @@ pub(crate) struct Reader<'a> {
     pub(super) separators: Vec<(String, &'a ast::Expr)>,
     /// The number of blocks around the current statement, each variable of a `T.grid` counted as one.
     pub(super) depth: usize,
+    /// The functions of the file.
+    pub(super) functions: Functions<'a>,
+    /// The name of the function that is being read.
+    pub(super) reading: &'a str,
     /// The number of scopes around the current statement that earlier statements of its blocks, or items of a `with`,
     /// opened.
     pub(super) scopes: usize,
@@ -193,6 +198,17 @@ impl Reader<'_> {
 
 /// The name of the separator between outputs of an index map that are flattened into different axes.
 pub(crate) const SEPARATOR: &str = "AXIS_SEPARATOR";
+
+/// Returns each problem once. A function that is called twice is read twice.
+pub(super) fn distinct(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for error in errors {
+        if !found.contains(&error) {
+            found.push(error);
+        }
+    }
+    found
+}
 
 /// Returns the text of a string literal.
 pub(super) fn string(expr: &ast::Expr) -> Option<&str> {

@@ -13,6 +13,7 @@ use ruff_python_ast as ast;
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use tilewright_ir::{Diagnostic, Module, PrimFunc, validate};
 
+use super::device::Functions;
 use super::{func, has_prim_func, quoted, reader};
 
 /// A function or a module in TVMScript.
@@ -51,7 +52,7 @@ pub fn is_scheduled(source: &str) -> bool {
 pub fn read_scripted(source: &str) -> Result<Vec<Scripted>, Vec<Diagnostic>> {
     let mut tree = crate::source::parse_module(source)?;
     quoted::unquote_extents(&mut tree.body, source);
-    let mut reader = reader::Reader::default();
+    let mut reader = reader::Reader { functions: Functions::of(&tree.body), ..reader::Reader::default() };
     let mut found = Vec::new();
     for stmt in &tree.body {
         let mut module = Module::default();
@@ -67,7 +68,7 @@ pub fn read_scripted(source: &str) -> Result<Vec<Scripted>, Vec<Diagnostic>> {
             None => {}
         }
     }
-    let mut errors = reader.errors;
+    let mut errors = reader::distinct(reader.errors);
     if errors.is_empty() {
         let funcs = found.iter().flat_map(|one| &one.funcs);
         errors.extend(funcs.filter_map(|func| validate(func).err()).flatten());

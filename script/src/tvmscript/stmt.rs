@@ -453,12 +453,18 @@ impl<'a> Reader<'a> {
         let ast::Expr::Call(call) = expr else {
             return self.expr(expr).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value))));
         };
+        if self.calls_function(call) {
+            return self.call_function(call).map(BlockItem::Stmt);
+        }
         match self.callee(&call.func) {
             Some("tvm_storage_sync") => self.barrier(call).map(BlockItem::Stmt),
             Some("tvm_thread_allreduce") => self.allreduce(call).map(BlockItem::Stmt),
             Some("evaluate") => {
                 let args = self.bind_args(call, "evaluate", &["value"], 1)?;
                 if let ast::Expr::Call(inner) = args.get(0)? {
+                    if self.calls_function(inner) {
+                        return self.call_function(inner).map(BlockItem::Stmt);
+                    }
                     match self.callee(&inner.func) {
                         Some("tvm_storage_sync") => return self.barrier(inner).map(BlockItem::Stmt),
                         Some("tvm_thread_allreduce") => return self.allreduce(inner).map(BlockItem::Stmt),

@@ -14,6 +14,7 @@
 //! ```
 
 mod block;
+mod device;
 mod dialect;
 mod expr;
 mod names;
@@ -22,6 +23,7 @@ mod texture;
 
 use tilewright_ir::{AttrValue, Buffer, Diagnostic, Expr, IndexMap, Module, PrimFunc, Scalar, Scope, StmtKind, Var};
 
+use device::DeviceFunction;
 pub use dialect::{Dialect, UnknownDialect};
 use names::Names;
 
@@ -52,7 +54,7 @@ pub fn print_module_in(module: &Module, dialect: Dialect) -> Result<String, Vec<
     );
     let mut faults = Vec::new();
     for (position, func) in module.funcs.iter().enumerate() {
-        let mut printer = Printer { indent: 1, dialect, ..Printer::of(func) };
+        let mut printer = Printer { indent: 1, indent_of_functions: 1, dialect, ..Printer::of(func) };
         printer.func(func);
         if position > 0 {
             text.push('\n');
@@ -63,7 +65,7 @@ pub fn print_module_in(module: &Module, dialect: Dialect) -> Result<String, Vec<
     if faults.is_empty() { Ok(text) } else { Err(faults) }
 }
 
-/// Prints a function, without the import of `T`.
+/// Prints a function and the device functions that it calls, without the import of `T`.
 pub fn print_func(func: &PrimFunc) -> String {
     let mut printer = Printer::of(func);
     printer.func(func);
@@ -95,6 +97,10 @@ struct Printer {
     is_block_memory: bool,
     /// What the notation cannot express.
     faults: Vec<Diagnostic>,
+    /// The number of indentation levels of a function.
+    indent_of_functions: usize,
+    /// The device functions that were called so far.
+    devices: Vec<DeviceFunction>,
 }
 
 impl Printer {
@@ -177,6 +183,7 @@ impl Printer {
         self.is_block_memory = has_blocks(func);
         self.body(&func.body);
         self.indent -= 1;
+        self.device_functions();
     }
 
     /// Prints the attributes of a function, if it has any.
@@ -273,8 +280,7 @@ impl Printer {
         };
         let mut parts = vec![shape, format!("\"{}\"", buffer.dtype)];
         if alias {
-            let data = self.names.data_owner(&buffer.data).unwrap_or_else(|| buffer.data.name().to_owned());
-            parts.push(format!("data={data}.data"));
+            parts.push(format!("data={}", self.names.data(&buffer.data)));
         }
         if let Some(strides) = buffer.strides.as_ref().filter(|strides| !strides.is_empty()) {
             parts.push(format!("strides={}", self.list(strides)));

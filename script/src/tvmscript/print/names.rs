@@ -26,6 +26,10 @@ pub(super) struct Names {
     vars: Vec<(Var, String)>,
     /// For each data variable, the name of the buffer by which it is printed, as in `A.data`.
     owners: HashMap<Var, String>,
+    /// The buffers of [`Names::owners`].
+    owning: HashMap<Var, Buffer>,
+    /// The data variables that are parameters of a device function, with their names.
+    pointers: HashMap<Var, String>,
     /// The names of all buffers.
     taken: Vec<String>,
 }
@@ -98,6 +102,26 @@ impl Names {
     pub(super) fn claim_data(&mut self, buffer: &Buffer) {
         let name = self.buffer(buffer);
         self.owners.entry(buffer.data.clone()).or_insert(name);
+        self.owning.entry(buffer.data.clone()).or_insert_with(|| buffer.clone());
+    }
+
+    /// Makes a data variable a parameter of that name.
+    pub(super) fn point(&mut self, data: &Var, name: &str) {
+        self.pointers.insert(data.clone(), name.to_owned());
+    }
+
+    /// Returns the buffer by which a data variable is printed.
+    pub(super) fn owner(&self, data: &Var) -> Option<Buffer> {
+        self.owning.get(data).cloned()
+    }
+
+    /// Returns how a data variable is printed: `A.data`, or the name of a parameter.
+    pub(super) fn data(&self, data: &Var) -> String {
+        match (self.pointers.get(data), self.owners.get(data)) {
+            (Some(pointer), _) => pointer.clone(),
+            (None, Some(owner)) => format!("{owner}.data"),
+            (None, None) => format!("{}.data", data.name()),
+        }
     }
 
     /// Returns the name of the buffer by which a data variable is printed.

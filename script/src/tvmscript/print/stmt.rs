@@ -13,7 +13,7 @@
 //! ```
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{AttrValue, BinaryOp, Expr, For, ForKind, Stmt, StmtKind, VIRTUAL_THREAD};
+use tilewright_ir::{AttrValue, BinaryOp, DeviceCall, Expr, For, ForKind, Stmt, StmtKind, VIRTUAL_THREAD};
 
 use super::super::loops::VIRTUAL_AXES;
 use super::Printer;
@@ -97,6 +97,9 @@ impl Printer {
             }
             StmtKind::Barrier => self.line("T.tvm_storage_sync(\"shared\")"),
             StmtKind::Attr { value: AttrValue::Block(block), body, .. } => self.block(block, body, last),
+            StmtKind::Attr { .. } if DeviceCall::of(stmt).is_some() => {
+                DeviceCall::of(stmt).into_iter().for_each(|call| self.device_call(call, stmt.span));
+            }
             StmtKind::Attr { node, key, value, body } => {
                 let call = format!("T.attr({}, {}, {})", self.attr(node), quote(key), self.attr(value));
                 self.inside(|printer| printer.scope(&call, None, body, last));
