@@ -35,10 +35,7 @@ pub(crate) fn is_each_access_paired(judge: &Judge, after: &PrimFunc, evidence: &
     let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Early);
     let is_of_accesses = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
     let is_reordered = matches!(evidence.comparison, Comparison::Iterations(_));
-    let is_unpaired = goals.iter().any(is_more)
-        || has_views(after)
-        || has_eager_loads(after)
-        || has_moved(evidence);
+    let is_unpaired = goals.iter().any(is_more) || has_views(after) || has_eager_loads(after) || has_moved(evidence);
     let is_paired = is_of_accesses && evidence.fills.is_empty() && !is_unpaired;
     is_paired && (!is_reordered || is_decided_inside(judge, after))
 }

@@ -57,11 +57,7 @@ struct Found {
 }
 
 /// Runs both programs and compares what they leave. Runs of more steps than the judge has for a part are divided.
-pub(super) fn compared(
-    judge: &Judge,
-    funcs: (&PrimFunc, &PrimFunc),
-    params: &[Param<'_>],
-) -> Result<Decision, String> {
+pub(super) fn compared(judge: &Judge, funcs: (&PrimFunc, &PrimFunc), params: &[Param<'_>]) -> Result<Decision, String> {
     let size = judge.part_steps;
     let code = [Code::of(funcs.0)?, Code::of(funcs.1)?];
     let least = code[0].body.least.saturating_add(code[1].body.least);
