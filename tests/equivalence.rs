@@ -126,6 +126,21 @@ fn memory_that_decides_what_runs() {
 }
 
 #[test]
+fn loops_as_long_as_memory_says() {
+    check("lengths", 6);
+}
+
+#[test]
+fn updates_in_another_order() {
+    check("updates", 6);
+}
+
+#[test]
+fn recurrences() {
+    check("recurrences", 12);
+}
+
+#[test]
 fn differences_of_large_sizes_and_particular_integers_are_found() {
     check("sizes", 4);
 }
@@ -135,7 +150,9 @@ fn reductions_are_proved_by_their_definitions() {
     let judge = judge();
     for Case { name, before, variants, .. } in cases("reductions").into_iter().chain(cases("sums")) {
         let judged = variants[0].validate(&read(&before), &read(&variants[0].after()), &judge);
-        assert_eq!(judged.way, Some(Way::Definitions), "{name}");
+        // Updates of integers may change their order without that.
+        let is_exact = !variants[0].reassociate && judged.way == Some(Way::Loops);
+        assert!(is_exact || judged.way == Some(Way::Definitions), "{name}: {:?}", judged.way);
         let is_premise = judged.premises.iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)));
         assert_eq!(is_premise, variants[0].reassociate, "{name}: {:?}", judged.premises);
         // Without the premise, floats that are combined in another order are not the same.
@@ -159,6 +176,9 @@ fn the_page_counts_all_kinds() {
         "sums",
         "truths",
         "masks",
+        "lengths",
+        "updates",
+        "recurrences",
         "sizes",
     ];
     for file in files {

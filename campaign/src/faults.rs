@@ -211,6 +211,12 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Values, "reorder-leaves-domain", "iterations that were moved need not be iterations before"),
     fault(Area::Values, "reorder-loses-instances", "iterations before need not take place after"),
     fault(Area::Values, "reorder-ignores-order", "iterations that touch the same element may change their order"),
+    fault(
+        Area::Values,
+        "updates-ignore-operators",
+        "updates of an element by different operators may change their order",
+    ),
+    fault(Area::Values, "updates-take-floats", "updates of a float may change their order"),
     fault(Area::Values, "lanes-see-each-other", "lanes of a statement may read what lanes in front of them wrote"),
     fault(Area::Values, "scalarize-unit-stride", "the judge takes the lanes of each ramp for neighbours"),
     fault(Area::Values, "flow-ignores-later-writes", "a value that is read may have been overwritten since"),

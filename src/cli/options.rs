@@ -131,7 +131,7 @@ where
     number.ok_or_else(|| format!("expected a whole number of {} to {}", range.start(), range.end()))
 }
 
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds, such as 10 or 0.5".to_owned())?;
     let limit = 1.0e6;
     if seconds > 0.0 && seconds <= limit {

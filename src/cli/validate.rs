@@ -9,7 +9,7 @@ mod files;
 mod maps;
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tilewright_ir::{BufferClaim, PrimFunc, Span};
 use tilewright_verify::{Judge, Place, Report, Side};
@@ -20,7 +20,7 @@ use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::refuse_stdin_twice;
-use super::options::{Assume, Global, Shapes, assume_failure};
+use super::options::{Assume, Global, Shapes, assume_failure, parse_seconds};
 use super::printer::Printer;
 use crate::pipeline::assume::{self, AssumeFault, Assumption};
 use crate::pipeline::outcome::{StepOutcome, Summary};
@@ -51,6 +51,9 @@ pub struct Args {
     /// Sums, products, minima and maxima of floats may be taken in another order: a premise of the proof
     #[arg(long)]
     reassociate: bool,
+    /// Seconds that the proof of one pair of functions may take; what is not proved until then is unknown
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = parse_seconds, allow_hyphen_values = true)]
+    pair_timeout: Duration,
     #[command(flatten)]
     assume: Assume,
     #[command(flatten)]
@@ -134,7 +137,8 @@ impl Command<'_> {
         // The pairing is only a claim. If it is wrong, the proof of the simulation fails, and nothing false is accepted.
         let maps: Vec<GivenMap> = self.maps.iter().map(|option| option.map.clone()).collect();
         let given = Given { maps: &maps, assumed, reassociate: self.args.reassociate };
-        let judged = pair::validate_given(before, other, given, self.judge)
+        let judge = self.judge.until(start + self.args.pair_timeout);
+        let judged = pair::validate_given(before, other, given, &judge)
             .map_err(|faults| unpaired(faults, &self.maps, &after.source))?;
         let Judged { mut reports, premises, claims, loops, way, tried, validity, unpaired } = judged;
         if reports.iter().any(|report| !report.verdict.is_proved()) {

@@ -11,11 +11,13 @@
 
 use tilewright_ir::{BufferClaim, Comparison, Evidence, Expr, PrimFunc, StmtKind};
 
+use crate::access::{accesses, bounds};
 use crate::door::inspected;
 use crate::judge::{Judge, Report};
 use crate::lockstep::{Goal, GoalKind};
 use crate::method::Method;
 use crate::obligation::Obligation;
+use crate::path::settled_sites;
 use crate::reason::Reason;
 use crate::verdict::Verdict;
 use crate::view::is_plain;
@@ -25,20 +27,17 @@ use crate::view::is_plain;
 /// - no padding is filled, and no lane is written that had no value;
 /// - nothing is read that was not, by a condition that is asked earlier or by a choice that evaluates both sides;
 /// - no buffer is a view: that a view lies inside of its memory is asked of the program after alone;
-/// - no memory decides what runs where iterations were reordered: what a condition reads is not paired then;
+/// - what decides what runs where iterations were reordered is shown to be inside by itself: what a condition reads is not paired then;
 /// - no buffer has strides or an offset that it did not have before: where it begins is asked of the program after alone.
 ///
 /// Other comparisons than these two speak of values, which other accesses may give.
-pub(crate) fn is_each_access_paired(after: &PrimFunc, evidence: &Evidence, goals: &[Goal]) -> bool {
+pub(crate) fn is_each_access_paired(judge: &Judge, after: &PrimFunc, evidence: &Evidence, goals: &[Goal]) -> bool {
     let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Early);
     let is_of_accesses = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
     let is_reordered = matches!(evidence.comparison, Comparison::Iterations(_));
-    let is_unpaired = (is_reordered && asks_memory(after))
-        || goals.iter().any(is_more)
-        || has_views(after)
-        || has_eager_loads(after)
-        || has_moved(evidence);
-    is_of_accesses && evidence.fills.is_empty() && !is_unpaired
+    let is_unpaired = goals.iter().any(is_more) || has_views(after) || has_eager_loads(after) || has_moved(evidence);
+    let is_paired = is_of_accesses && evidence.fills.is_empty() && !is_unpaired;
+    is_paired && (!is_reordered || is_decided_inside(judge, after))
 }
 
 /// Whether two buffers show the same memory.
@@ -56,25 +55,23 @@ fn has_moved(evidence: &Evidence) -> bool {
     evidence.buffers.iter().any(moves)
 }
 
-/// Whether memory decides what runs.
-fn asks_memory(func: &PrimFunc) -> bool {
-    let mut found = false;
-    func.body.walk(&mut |stmt| {
-        found |= match &stmt.kind {
-            StmtKind::If { cond, .. } => cond.reads_memory(),
-            StmtKind::For(inner) => inner.min.reads_memory() || inner.extent.reads_memory(),
-            StmtKind::Seq(_)
-            | StmtKind::Store { .. }
-            | StmtKind::Allocate { .. }
-            | StmtKind::DeclBuffer { .. }
-            | StmtKind::Let { .. }
-            | StmtKind::Evaluate(_)
-            | StmtKind::Barrier
-            | StmtKind::Attr { .. }
-            | StmtKind::Assert { .. } => false,
-        };
-    });
-    found
+/// Whether all that conditions and loops read is inside of its buffer.
+fn is_decided_inside(judge: &Judge, func: &PrimFunc) -> bool {
+    let decides = |kind: &StmtKind| match kind {
+        StmtKind::If { .. } | StmtKind::For(_) => true,
+        StmtKind::Seq(_)
+        | StmtKind::Store { .. }
+        | StmtKind::Allocate { .. }
+        | StmtKind::DeclBuffer { .. }
+        | StmtKind::Let { .. }
+        | StmtKind::Evaluate(_)
+        | StmtKind::Barrier
+        | StmtKind::Attr { .. }
+        | StmtKind::Assert { .. } => false,
+    };
+    let sites = settled_sites(func);
+    let mut read = sites.iter().filter(|site| decides(&site.stmt.kind)).flat_map(accesses);
+    read.all(|access| bounds(judge, &access).0.is_proved())
 }
 
 /// Whether a `select`, which evaluates both sides, reads memory.

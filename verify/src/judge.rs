@@ -175,6 +175,8 @@ pub struct Judge {
     pub(crate) part_steps: u64,
     /// Whether what is open of the program after may follow from the program before.
     pub(crate) takes_over: bool,
+    /// When all that is asked has to be decided.
+    pub(crate) until: Option<Instant>,
 }
 
 /// A verdict and how it was found.
@@ -204,6 +206,7 @@ impl Judge {
             most_points: config.most_points,
             part_steps: config.part_steps,
             takes_over: false,
+            until: None,
         })
     }
 
@@ -219,6 +222,17 @@ impl Judge {
     #[must_use]
     pub fn taking_over(&self) -> Self {
         Self { takes_over: true, ..self.clone() }
+    }
+
+    /// The judge with a limit on the time of all that it is asked: what is not decided at that point in time stays unknown.
+    #[must_use]
+    pub fn until(&self, end: Instant) -> Self {
+        Self { until: Some(end), solver: self.solver.until(end), ..self.clone() }
+    }
+
+    /// Whether the time is over.
+    pub fn is_over(&self) -> bool {
+        self.until.is_some_and(|end| end <= Instant::now())
     }
 
     /// Whether reports carry their proofs.

@@ -110,11 +110,11 @@ impl Judge {
         let mut buffers = before.buffers();
         buffers.extend(after.buffers());
         let base = Base::new(self, before, &buffers);
-        let mut are_paired = inherited::is_each_access_paired(after, evidence, &[]);
+        let mut are_paired = inherited::is_each_access_paired(self, after, evidence, &[]);
         reports.extend(match &evidence.comparison {
             Comparison::Statements => {
                 let goals = Lockstep::run(before, &unfilled, &Relation::new(evidence), along);
-                are_paired = inherited::is_each_access_paired(after, evidence, &goals);
+                are_paired = inherited::is_each_access_paired(self, after, evidence, &goals);
                 let (ordered, goals): (Vec<Goal>, Vec<Goal>) =
                     goals.into_iter().partition(|goal| matches!(goal.kind, GoalKind::Ordered));
                 let races = if ordered.is_empty() { Vec::new() } else { self.check_races(before) };

@@ -26,14 +26,13 @@ pub(super) fn of(before: &Statement, after: &Statement, evidence: &Evidence) -> 
     Some(found)
 }
 
-/// The conditions around a store that read memory, outermost first.
+/// The conditions and extents around a store that read memory, outermost first.
 fn asked(store: &Statement) -> Vec<&Expr> {
     let mut found = Vec::new();
     for step in &store.path.steps {
-        if let Step::Guard(cond, _) = step
-            && cond.reads_memory()
-        {
-            found.push(cond);
+        match step {
+            Step::Guard(asked, _) | Step::Loop(_, _, asked) if asked.reads_memory() => found.push(asked),
+            Step::Guard(..) | Step::Loop(..) | Step::Let(..) => {}
         }
     }
     found

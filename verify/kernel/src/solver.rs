@@ -19,7 +19,7 @@ pub mod text;
 mod worker;
 
 use crate::encode::{self, EncodeError, Encoding, Query};
-use crate::reason::Reason;
+use crate::reason::{Reason, ReasonKind};
 use crate::smtlib;
 use crate::term::{Assignment, Prop};
 use memo::{Memo, Remembered};
@@ -166,6 +166,8 @@ pub struct Solver {
     memo: Arc<Memo>,
     /// Whether the memo is asked.
     remembers: bool,
+    /// When all questions together have to be answered.
+    until: Option<Instant>,
     /// Nanoseconds that Z3 took, all threads together.
     spent: Arc<AtomicU64>,
 }
@@ -185,7 +187,19 @@ impl Solver {
     /// The Z3 that is loaded is too old.
     pub fn with_budget(budget: Budget) -> Result<Self, SolverError> {
         z3_version()?;
-        Ok(Self { budget, memo: Arc::new(Memo::default()), remembers: true, spent: Arc::default() })
+        Ok(Self { budget, memo: Arc::new(Memo::default()), remembers: true, until: None, spent: Arc::default() })
+    }
+
+    /// The same solver, memo included, which answers no question after a point in time.
+    #[must_use]
+    pub fn until(&self, end: Instant) -> Self {
+        Self { until: Some(end), ..self.clone() }
+    }
+
+    /// Milliseconds that are left until no question is answered any more.
+    fn left_ms(&self) -> u32 {
+        let left = self.until.map(|end| end.saturating_duration_since(Instant::now()));
+        left.map_or(u32::MAX, |left| u32::try_from(left.as_millis()).unwrap_or(u32::MAX))
     }
 
     /// The same solver, memo included, with another budget.
@@ -252,16 +266,35 @@ impl Solver {
         let (remembered, method) = if let Some(remembered) = self.recall(&text) {
             (remembered, Method::Memo)
         } else {
-            let asked = Instant::now();
-            let fresh = worker::solve(&query, self.budget, model)?;
-            let nanoseconds = u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.spent.fetch_add(nanoseconds, Ordering::Relaxed);
-            self.memo.store(text, fresh.clone(), self.budget.rlimit);
-            (fresh, Method::Solver)
+            (self.fresh(&query, text, model)?, Method::Solver)
         };
         let outcome = outcome(&query, remembered);
         Ok(Answer { outcome, method, elapsed: start.elapsed(), query })
     }
+
+    /// Asks Z3, and remembers its answer unless the end of the time for all questions cut it short.
+    fn fresh(&self, query: &Query, text: String, model: bool) -> Result<Remembered, SolverError> {
+        let left = self.left_ms();
+        if left == 0 {
+            return Ok(over());
+        }
+        let budget = Budget { timeout_ms: self.budget.timeout_ms.min(left), ..self.budget };
+        let asked = Instant::now();
+        let found = worker::solve(query, budget, model)?;
+        let nanoseconds = u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.spent.fetch_add(nanoseconds, Ordering::Relaxed);
+        let is_cut = budget.timeout_ms < self.budget.timeout_ms;
+        if is_cut && matches!(found, Remembered::Unknown(_)) {
+            return Ok(over());
+        }
+        self.memo.store(text, found.clone(), self.budget.rlimit);
+        Ok(found)
+    }
+}
+
+/// The answer to what is asked when no time is left.
+fn over() -> Remembered {
+    Remembered::Unknown(Reason::new(ReasonKind::Timeout, "the time for all questions together is over"))
 }
 
 /// The outcome of a remembered answer, with the values of a model under the names of this query.

@@ -362,6 +362,9 @@ pub(super) fn not_well_formed(definition: &Definition) -> Option<String> {
         if shape != tensor.shape || !tensor.dtype.is_scalar() || tensor.strides.is_some() {
             return Some(format!("the axes of `{tensor}` are not those of its shape"));
         }
+        if tensor.shape.iter().any(Expr::reads_memory) {
+            return Some(format!("memory says how large `{tensor}` is"));
+        }
         let mut wrong = None;
         let mut look = |part: &Expr| {
             if let Expr::Load { buffer, .. } = part {

@@ -52,7 +52,7 @@ impl Judge {
         let mut reports: Vec<Report> = goals.collect();
         reports.push(Self::report(Obligation::Simulation, "every element of every parameter", || {
             let params = params(before, after, evidence);
-            let compared = |params: Vec<Param<'_>>| compared((before, after), &params, self.part_steps);
+            let compared = |params: Vec<Param<'_>>| compared(self, (before, after), &params);
             self.in_parallel(|| params.and_then(compared)).unwrap_or_else(unsupported)
         }));
         reports.extend(self.of_before(self.check_program_on(Side::Before, before)));

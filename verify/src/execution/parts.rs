@@ -5,6 +5,8 @@
 //! in one part that has all of them.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use tilewright_ir::{PrimFunc, sabotage};
@@ -16,7 +18,7 @@ use super::terms::{Id, Terms};
 use super::trace::{MOST_TRACED, NONE, Task, Trace};
 use super::{Param, writes};
 use crate::door::everywhere;
-use crate::judge::{Decision, Side};
+use crate::judge::{Decision, Judge, Side};
 use crate::method::Method;
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::Verdict;
@@ -54,8 +56,9 @@ struct Found {
     is_read_after: bool,
 }
 
-/// Runs both programs and compares what they leave. Runs of more than about `size` steps are divided.
-pub(super) fn compared(funcs: (&PrimFunc, &PrimFunc), params: &[Param<'_>], size: u64) -> Result<Decision, String> {
+/// Runs both programs and compares what they leave. Runs of more steps than the judge has for a part are divided.
+pub(super) fn compared(judge: &Judge, funcs: (&PrimFunc, &PrimFunc), params: &[Param<'_>]) -> Result<Decision, String> {
+    let size = judge.part_steps;
     let code = [Code::of(funcs.0)?, Code::of(funcs.1)?];
     let least = code[0].body.least.saturating_add(code[1].body.least);
     if least > MOST_TRACED {
@@ -78,7 +81,11 @@ pub(super) fn compared(funcs: (&PrimFunc, &PrimFunc), params: &[Param<'_>], size
     };
     pair.check(&parts)?;
     let mut found: Vec<Found> = Vec::new();
+    let (begin, n_parts) = (Instant::now(), parts.len());
     for parts in parts.chunks(AT_ONCE) {
+        if judge.is_over() {
+            return Ok(out_of_time(found.len(), n_parts, begin.elapsed()));
+        }
         let more = parts.par_iter().map(|part| pair.run(part)).collect::<Vec<_>>();
         found.extend(more.into_iter().collect::<Result<Vec<Found>, String>>()?);
         if found.iter().any(|found| found.different.is_some()) {
@@ -96,6 +103,17 @@ pub(super) fn compared(funcs: (&PrimFunc, &PrimFunc), params: &[Param<'_>], size
         None => everywhere(memory[0].places.iter().map(|places| places.len() as u64).sum()),
     };
     Ok((verdict, Method::Execution(found.iter().map(|found| found.n_terms).sum())))
+}
+
+/// What is said of runs that were not made to the end.
+fn out_of_time(done: usize, all: usize, took: Duration) -> Decision {
+    let mut text = format!("the time for this pair is over after {done} of {all} parts of the runs on terms");
+    let count = |parts: usize| u32::try_from(parts).unwrap_or(u32::MAX);
+    if let Some(one) = took.checked_div(count(done)) {
+        let seconds = one.saturating_mul(count(all)).as_secs() + 1;
+        let _ = write!(text, ", of which all would take about {seconds} s");
+    }
+    (Verdict::Unknown(Reason::new(ReasonKind::Timeout, text)), Method::Execution(0))
 }
 
 /// The runs as one part.

@@ -6,13 +6,14 @@
 //! ```
 //!
 //! Such a condition is a premise like one on loop variables: an element of the parameter is an unknown number that never changes.
+//! So is the extent of a loop, as in `for j in range(length[i])`.
 //! Conditions of the program after are looked at in terms of the buffers before. A buffer that moved may have padding, which
 //! holds nothing, and is not followed.
 
 use std::sync::Arc;
 
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{Buffer, Expr};
+use tilewright_ir::{BinaryOp, Buffer, Expr};
 
 use super::{Program, Statement, is_partial};
 use crate::claims::Relation;
@@ -23,6 +24,22 @@ use crate::steps::Steps;
 /// may wrap.
 pub(crate) fn is_known(cond: &Expr, constant: &[Buffer]) -> bool {
     loaded(cond).iter().all(|buffer| constant.contains(buffer)) && is_premise(cond, constant) && !is_partial(cond)
+}
+
+/// Whether an extent is known wherever it is asked: it reads these buffers alone, and is an integer as it is loaded, or the lesser or
+/// greater of several. Arithmetic on it may wrap.
+pub(crate) fn is_known_extent(extent: &Expr, constant: &[Buffer]) -> bool {
+    match extent {
+        Expr::Load { buffer, indices } => {
+            let is_integer = buffer.dtype.is_scalar() && buffer.dtype.scalar.is_integer();
+            let is_plain = |index: &Expr| !index.reads_memory() && !is_partial(index);
+            is_integer && constant.contains(buffer) && indices.iter().all(is_plain)
+        }
+        Expr::Binary(BinaryOp::Min | BinaryOp::Max, a, b) => {
+            is_known_extent(a, constant) && is_known_extent(b, constant)
+        }
+        _ => !extent.reads_memory(),
+    }
 }
 
 /// The buffers that an expression reads.
@@ -88,6 +105,9 @@ pub(crate) fn in_terms_of_before<'s>(
     for step in steps {
         found.push(match step {
             Step::Guard(cond, holds) if cond.reads_memory() => Step::Guard(Unmoved { relation }.expr(cond)?, *holds),
+            Step::Loop(var, min, extent) if extent.reads_memory() => {
+                Step::Loop(var.clone(), min.clone(), Unmoved { relation }.expr(extent)?)
+            }
             Step::Guard(..) | Step::Loop(..) | Step::Let(..) => step.clone(),
         });
     }

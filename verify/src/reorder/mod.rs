@@ -75,6 +75,8 @@ pub(crate) struct Reordered<'a> {
     base: &'a Base<'a>,
     before: &'a Program,
     pub(crate) moved: Vec<Moved<'a>>,
+    /// Whether it is an obligation, or a premise, that the program before stays in its buffers.
+    stays_inside: bool,
 }
 
 impl Judge {
@@ -101,7 +103,7 @@ impl Judge {
             return stuck("the program after allocates memory inside a loop".into());
         }
         let whole = match Reordered::new(self, (&first, &second), evidence, claim, base) {
-            Ok(whole) => whole,
+            Ok(whole) => Reordered { stays_inside: true, ..whole },
             Err(reason) => return stuck(reason),
         };
         let relation = Relation::new(evidence);
@@ -204,7 +206,7 @@ impl<'a> Reordered<'a> {
         claim: &Reordering,
         base: &'a Base<'a>,
     ) -> Result<Self, String> {
-        Ok(Self { judge, evidence, base, before, moved: moved(before, after, claim)? })
+        Ok(Self { judge, evidence, base, before, moved: moved(before, after, claim)?, stays_inside: false })
     }
 
     /// The reports of one kind of condition after the other, until one is not proved: the later ones cost more.
@@ -315,9 +317,10 @@ impl<'a> Reordered<'a> {
                 parts
             })
             .collect();
+        let path = if self.stays_inside { inside(before) } else { before.path.clone() };
         match reached.as_slice() {
-            [only] => all_of(only.iter().map(|part| holds(self.judge, &before.path, part))),
-            several => holds(self.judge, &before.path, &any(several.iter().cloned().map(all))),
+            [only] => all_of(only.iter().map(|part| holds(self.judge, &path, part))),
+            several => holds(self.judge, &path, &any(several.iter().cloned().map(all))),
         }
     }
 
@@ -351,6 +354,26 @@ impl<'a> Reordered<'a> {
         let goals = goals.iter().map(|goal| decide_goal(self.judge, self.evidence, self.base, goal));
         all_of([equal(self.judge, &after.path, &pairs)].into_iter().chain(goals))
     }
+}
+
+/// The way to a store of the program before. Where memory says how often a loop runs, the elements that the store touches in any case
+/// are inside of their buffers: that the program before leaves none is an obligation of its own, or a premise.
+fn inside(before: &Statement) -> Path {
+    let mut path = before.path.clone();
+    let asks = |step: &Step| matches!(step, Step::Loop(_, _, extent) if extent.reads_memory());
+    if !path.steps.iter().any(asks) {
+        return path;
+    }
+    for touch in before.always_touches() {
+        for (index, extent) in touch.indices.iter().zip(&touch.buffer.shape) {
+            if index.dtype().is_scalar() && !index.reads_memory() && !is_partial(index) && !extent.reads_memory() {
+                let Some(zero) = Expr::int_of(0, index.dtype().scalar) else { continue };
+                path.steps.push(Step::Guard(Expr::binary(BinaryOp::Le, zero, index.clone()), true));
+                path.steps.push(Step::Guard(index.clone().lt(extent.clone()), true));
+            }
+        }
+    }
+    path
 }
 
 /// A loop variable, and what becomes of it through one substitution after the other.

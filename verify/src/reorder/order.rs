@@ -3,8 +3,18 @@
 //! For two instances `x` of one store and `y` of another one, in this order after, that touch the same element, one of them
 //! writing it: their images are in this order before. "In this order" has a case for each loop that both are in (all outer
 //! loops agree, and this one is less for `x`), and one for the same iteration of all of them.
+//!
+//! Two *updates* of an element in the same way may change their order: integers that are added, subtracted, multiplied, or the lesser or
+//! greater of which is kept.
+//!
+//! ```text
+//! for i in n: if M[i] > 0: H[D[i]] = H[D[i]] + X[i]          forwards, backwards, or in tiles
+//! ```
+//!
+//! Whatever else touches the element keeps its place among them, so that the updates between two such instances are the same ones in both
+//! programs; and what they leave does not depend on their order, since nothing else of an update reads the memory that it writes.
 
-use tilewright_ir::{Expr, sabotage};
+use tilewright_ir::{BinaryOp, Buffer, Expr, sabotage};
 
 use super::statement::{Statement, Touch};
 use super::{Moved, Reordered, all, any, both, equals};
@@ -28,8 +38,12 @@ impl Reordered<'_> {
     fn pair(&self, first: &Moved<'_>, second: &Moved<'_>) -> Decision {
         let (here, there) = (first.before.touches(), second.before.touches());
         let pairs: Vec<(&Touch, &Touch)> = here.iter().flat_map(|a| there.iter().map(move |b| (a, b))).collect();
-        let conflicts: Vec<_> =
-            pairs.into_iter().filter(|(a, b)| (a.writes || b.writes) && a.buffer.aliases(&b.buffer)).collect();
+        let free = commuting(first.before, second.before);
+        let conflicts: Vec<_> = pairs
+            .into_iter()
+            .filter(|(a, b)| (a.writes || b.writes) && a.buffer.aliases(&b.buffer))
+            .filter(|(a, b)| free.is_none_or(|free| a.buffer != *free || b.buffer != *free))
+            .collect();
         if conflicts.is_empty() {
             return all_of([]);
         }
@@ -56,6 +70,41 @@ impl Reordered<'_> {
             holds(self.judge, &path, &before)
         });
         all_of(values.into_iter().chain(ordered))
+    }
+}
+
+/// The buffer that two stores update in the same way.
+fn commuting<'s>(first: &'s Statement, second: &Statement) -> Option<&'s Buffer> {
+    let (one, other) = (update(first)?, update(second)?);
+    let is_same = one == other || sabotage::on("updates-ignore-operators");
+    (is_same && first.buffer == second.buffer).then_some(&first.buffer)
+}
+
+/// How a store combines the integer that an element holds with something else, neither of which reads memory of that buffer. What is
+/// subtracted is added with the other sign.
+fn update(store: &Statement) -> Option<BinaryOp> {
+    let Statement { buffer, indices, value, .. } = store;
+    let is_plain = buffer.dtype.is_scalar() && indices.iter().all(|index| index.dtype().is_scalar());
+    let is_exact = buffer.dtype.scalar.is_integer() || sabotage::on("updates-take-floats");
+    let Expr::Binary(op, ..) = value else { return None };
+    let op = if *op == BinaryOp::Sub { BinaryOp::Add } else { *op };
+    let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
+    let mut n_reads = 0;
+    for expr in indices.iter().chain([value]) {
+        expr.walk(&mut |part| {
+            n_reads += usize::from(matches!(part, Expr::Load { buffer: read, .. } if read.aliases(buffer)));
+        });
+    }
+    (commutes && is_plain && is_exact && n_reads == 1 && is_operand(op, store, value)).then_some(op)
+}
+
+/// Whether a value is the element that a store writes, combined with others by an operation.
+fn is_operand(op: BinaryOp, store: &Statement, value: &Expr) -> bool {
+    match value {
+        Expr::Load { buffer, indices } => *buffer == store.buffer && indices.iter().eq(&store.indices),
+        Expr::Binary(BinaryOp::Sub, a, _) if op == BinaryOp::Add => is_operand(op, store, a),
+        Expr::Binary(other, a, b) if *other == op => is_operand(op, store, a) || is_operand(op, store, b),
+        _ => false,
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, PrimFunc, Span, Stmt, StmtKind, Traps, Var};
 
-use super::conditions::is_known;
+use super::conditions::{is_known, is_known_extent};
 use crate::access::describe;
 use crate::path::{Path, Step};
 
@@ -62,6 +62,14 @@ impl Statement {
         self.place < other.place
     }
 
+    /// The elements that it touches whenever it runs, as far as that is seen: not those under a condition inside of the value.
+    pub(crate) fn always_touches(&self) -> Vec<Touch> {
+        let mut found = Vec::new();
+        always_loads(&self.value, &mut found);
+        found.push(Touch { buffer: self.buffer.clone(), indices: self.indices.clone(), writes: true });
+        found
+    }
+
     /// The elements that it touches: what it reads, and last what it writes.
     pub(crate) fn touches(&self) -> Vec<Touch> {
         let mut found: Vec<Touch> = Vec::new();
@@ -74,6 +82,26 @@ impl Statement {
         }
         found.push(Touch { buffer: self.buffer.clone(), indices: self.indices.clone(), writes: true });
         found
+    }
+}
+
+/// The loads that the value of an expression takes in any case: not under a condition.
+fn always_loads(expr: &Expr, found: &mut Vec<Touch>) {
+    match expr {
+        Expr::Load { buffer, indices } => {
+            found.push(Touch { buffer: buffer.clone(), indices: indices.to_vec(), writes: false });
+        }
+        Expr::Binary(BinaryOp::And | BinaryOp::Or, first, _) => always_loads(first, found),
+        Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|part| always_loads(part, found)),
+        Expr::Unary(_, part) | Expr::Cast(_, part) => always_loads(part, found),
+        Expr::Call(_, args) => args.iter().for_each(|part| always_loads(part, found)),
+        Expr::Int { .. }
+        | Expr::Float { .. }
+        | Expr::Var(_)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. } => {}
     }
 }
 
@@ -195,14 +223,23 @@ impl Walk {
     /// What decides whether a store runs depends on parameters and loop variables, and on memory of the caller that is never written.
     /// Arithmetic on loaded values may wrap, so that only they themselves are looked at.
     fn decides(&self, cond: &Expr) -> Result<(), String> {
+        if is_known(cond, &self.inputs()) { Ok(()) } else { known(cond) }
+    }
+
+    /// The memory of the caller that is never written.
+    fn inputs(&self) -> Vec<Buffer> {
         let inputs = self.path.constant.iter().filter(|buffer| self.params.contains(buffer));
-        if is_known(cond, &inputs.cloned().collect::<Vec<_>>()) { Ok(()) } else { known(cond) }
+        inputs.cloned().collect()
     }
 
     fn in_loop(&mut self, inner: &For) -> Result<(), String> {
         let (min, extent) = (self.values.apply(&inner.min), self.values.apply(&inner.extent));
         known(&min)?;
-        known(&extent)?;
+        // A first value behind 0 is added to the extent.
+        let is_from_zero = min.as_const_int() == Some(0);
+        if !(is_from_zero && is_known_extent(&extent, &self.inputs())) {
+            known(&extent)?;
+        }
         let depth = self.path.steps.len();
         self.path.steps.push(Step::Loop(inner.var.clone(), min, extent));
         self.place.push(0);

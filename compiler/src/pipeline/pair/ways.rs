@@ -55,6 +55,10 @@ impl Pair<'_> {
         let mut best: Option<(Evidence, Vec<Report>)> = None;
         let (mut tried, mut models) = (Vec::new(), Vec::new());
         for way in [Way::Lockstep, Way::Loops, Way::Values, Way::Definitions, Way::Results] {
+            if best.is_some() && judge.is_over() {
+                tried.push(Tried { way, why: "not tried: the time for this pair is over".into() });
+                continue;
+            }
             let evidence = match self.claim(way, best.is_some()) {
                 Ok(evidence) => evidence,
                 Err(why) => {
