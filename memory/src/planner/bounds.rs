@@ -13,7 +13,7 @@
 //! least what its tensors take that are alive at once. The least sum over all distributions is a bound for any choice of tensors; the
 //! tensors are chosen one by one so that it becomes large.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::Room;
 
@@ -106,13 +106,14 @@ fn candidates(group: &Group) -> Vec<Item<'_>> {
     shapes.dedup();
     let mut chosen = BTreeSet::new();
     let area = |&(width, height): &(u64, u64)| u128::from(width) * u128::from(height);
-    let keys: [(&dyn Fn(&(u64, u64)) -> u128, usize); 3] =
-        [(&area, MAX_SHAPES / 2), (&|shape| shape.0.into(), MAX_SHAPES / 4), (&|shape| shape.1.into(), MAX_SHAPES / 4)];
-    for (key, count) in keys {
+    let mut choose = |key: fn(&(u64, u64)) -> u128, count: usize| {
         shapes.sort_by_key(|shape| std::cmp::Reverse((key(shape), area(shape))));
         chosen.extend(shapes.iter().take(count).copied());
-    }
-    let mut taken = std::collections::BTreeMap::new();
+    };
+    choose(area, MAX_SHAPES / 2);
+    choose(|shape| shape.0.into(), MAX_SHAPES / 4);
+    choose(|shape| shape.1.into(), MAX_SHAPES / 4);
+    let mut taken = BTreeMap::new();
     let is_taken = |item: &Item<'_>| {
         let count = taken.entry((item.width, item.height)).or_insert(0);
         *count += 1;
