@@ -54,9 +54,9 @@ fn first_difference(lowered: &Lowered, inputs: &[Tensor]) -> Option<String> {
 /// What refutes a plan; nothing of it may be proved in whole.
 fn refutation(graph: &Graph, plan: &MemoryPlan, rules: PoolRules) -> Option<(String, String)> {
     let reports = options().judge().unwrap().check_plan_for(graph, plan, rules);
-    let refuted = reports.iter().find_map(|report| match &report.verdict {
-        Verdict::Refuted(found) => Some((report.obligation.to_string(), found.text.clone())),
-        _ => None,
+    let refuted = reports.iter().find_map(|report| {
+        let Verdict::Refuted(found) = &report.verdict else { return None };
+        Some((report.obligation.to_string(), found.text.clone()))
     });
     assert!(refuted.is_some() || reports.iter().all(|report| report.verdict.is_proved()), "{reports:?}");
     refuted

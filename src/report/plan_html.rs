@@ -61,7 +61,7 @@ fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
 }
 
-fn count(number: impl ToString) -> Cell {
+fn count(number: &impl ToString) -> Cell {
     Cell::Number(number.to_string())
 }
 
@@ -109,7 +109,7 @@ impl Page {
     fn obligations(&mut self, reports: &[Report]) {
         let row = |report: &Report| {
             let verdict = judged(report.verdict.is_proved(), report.verdict.to_string());
-            vec![count(report.obligation), text(&report.subject), verdict, text(&report.method.to_string())]
+            vec![count(&report.obligation), text(&report.subject), verdict, text(&report.method.to_string())]
         };
         self.table(&["obligation", "about", "verdict", "by"], reports.iter().map(row));
     }
@@ -147,7 +147,7 @@ fn summary(page: &mut Page, report: &PlanReport) {
 
 fn memory(page: &mut Page, report: &PlanReport) {
     let amounts = |name: String, row: &AmountsRow| {
-        let numbers = [row.unshared, row.compatible, row.planned, row.lower_bound].map(count);
+        let numbers = [row.unshared, row.compatible, row.planned, row.lower_bound].map(|amount| count(&amount));
         let ratio = Cell::Number(format!("{:.1}%", row.planned_per_lower_bound * 100.0));
         [Cell::Text(name)].into_iter().chain(numbers).chain([ratio]).collect::<Vec<_>>()
     };
@@ -186,7 +186,7 @@ fn kernels(page: &mut Page, run: &RunReport) {
     });
     page.table(&["function", "obligations proved", "ms", "premises"], rows);
     for function in &run.functions {
-        let _ = write!(page.0, "<details><summary>{}: obligations of each pass</summary>\n", escaped(&function.name));
+        let _ = writeln!(page.0, "<details><summary>{}: obligations of each pass</summary>", escaped(&function.name));
         for step in &function.steps {
             let _ = writeln!(page.0, "<h3>{}</h3>", escaped(&step.name));
             page.obligations(&step.reports);
@@ -206,7 +206,7 @@ fn steps(page: &mut Page, report: &PlanReport) {
         };
         let uses = &report.uses[step];
         let time = ran.and_then(|device| device.steps.get(step)).map_or(String::new(), |row| format!("{:.3}", row.ms));
-        let mut cells = vec![count(step), text(name), text(function), Cell::Text(listed(&uses.reads))];
+        let mut cells = vec![count(&step), text(name), text(function), Cell::Text(listed(&uses.reads))];
         cells.extend([Cell::Text(listed(&uses.writes)), Cell::Number(time)]);
         cells
     });
@@ -218,7 +218,7 @@ fn steps(page: &mut Page, report: &PlanReport) {
         vec![
             text(&row.tensor),
             text(&row.against),
-            count(row.compared),
+            count(&row.compared),
             different,
             Cell::Number(format!("{:.1e}", row.largest)),
         ]
@@ -241,7 +241,7 @@ fn tensors(page: &mut Page, report: &PlanReport) {
             TensorRole::Intermediate => "",
         };
         let steps = format!("{}-{}", row.first, row.last);
-        let start = [text(&row.name), text(&row.what), text(row.scope), count(row.storage_id)];
+        let start = [text(&row.name), text(&row.what), text(row.scope), count(&row.storage_id)];
         start.into_iter().chain([Cell::Text(place), Cell::Text(steps), text(role)]).collect()
     });
     page.table(&["tensor", "type and shape", "scope", "pool", "place", "steps", "role"], rows);
