@@ -14,6 +14,7 @@ use crate::buffer::{Buffer, Scope};
 use crate::diag::Diagnostic;
 use crate::dtype::DataType;
 use crate::expr::Expr;
+use crate::texture::TextureLimits;
 
 /// Tensors, and the steps that use them in execution order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,8 +54,20 @@ pub enum TensorRole {
     Intermediate,
     /// Written by the caller before the first step. Its memory is reserved from the start of the graph to its end.
     Input,
+    /// Written by the caller once, and the same in every run: a weight. Its memory is reserved like that of an input.
+    Constant,
     /// Read by the caller after the last step. Its memory is reserved to the end of the graph.
     Output,
+}
+
+impl TensorRole {
+    /// Returns whether the caller supplies the contents, so that no step may write the tensor.
+    pub fn is_given(self) -> bool {
+        match self {
+            Self::Input | Self::Constant => true,
+            Self::Intermediate | Self::Output => false,
+        }
+    }
 }
 
 /// A step of a graph: one kernel or several that run together.
@@ -102,6 +115,28 @@ pub struct Pool {
     pub dtype: DataType,
     /// The size of the pool.
     pub room: Room,
+}
+
+/// What a device demands of the extents of texture pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolRules {
+    /// The largest texture.
+    pub limits: TextureLimits,
+    /// The width of a pool is a multiple of this number of texels; 1 if any width will do. An image that is made from a buffer needs
+    /// it (`CL_DEVICE_IMAGE_PITCH_ALIGNMENT` of OpenCL 2.0).
+    pub pitch: u64,
+}
+
+impl PoolRules {
+    /// Rules with these limits, under which pools may have any width.
+    pub fn any_width(limits: TextureLimits) -> Self {
+        Self { limits, pitch: 1 }
+    }
+
+    /// Returns the width of the narrowest pool that is at least so wide.
+    pub fn pool_width(self, width: u64) -> u64 {
+        width.checked_next_multiple_of(self.pitch.max(1)).unwrap_or(u64::MAX)
+    }
 }
 
 /// The location of a tensor.

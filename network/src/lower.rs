@@ -84,7 +84,7 @@ impl Network {
         given: &dyn Fn(&Value) -> Result<Tensor, String>,
     ) -> Result<Vec<Tensor>, String> {
         let inputs = self.graph.graph.tensors.iter().zip(&self.tensors);
-        let inputs = inputs.filter(|(tensor, _)| tensor.role == tilewright_ir::TensorRole::Input);
+        let inputs = inputs.filter(|(tensor, _)| tensor.role.is_given());
         let contents = inputs.map(|(_, tensor)| {
             let value = &model.values[tensor.value];
             match &value.contents {
@@ -146,7 +146,12 @@ struct Lowering<'a> {
 impl Lowering<'_> {
     /// Adds a tensor whose contents are supplied.
     fn input(&mut self, value: usize, operand: &Operand, name: &str) -> usize {
-        let tensor = self.graph.input(name, operand.physical(), operand.dtype, operand.arrangement.scope());
+        let (shape, scope) = (operand.physical(), operand.arrangement.scope());
+        let tensor = if self.model.values[value].contents.is_some() {
+            self.graph.constant(name, shape, operand.dtype, scope)
+        } else {
+            self.graph.input(name, shape, operand.dtype, scope)
+        };
         self.record(value, operand, tensor)
     }
 

@@ -235,7 +235,9 @@ pub fn within_limits(operand: &Operand, profile: &Profile) -> Result<(), Reason>
     };
     let room = Room::Texels { width: product(columns), height: product(rows) };
     match room {
-        Room::Texels { width, height } if width > profile.limits.width || height > profile.limits.height => {
+        Room::Texels { width, height }
+            if profile.pool_rules().pool_width(width) > profile.limits.width || height > profile.limits.height =>
+        {
             Err(Reason::Limits { width, height })
         }
         Room::Texels { .. } | Room::Bytes(_) => Ok(()),

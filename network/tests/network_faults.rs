@@ -4,8 +4,10 @@
 
 mod common;
 
+use std::sync::OnceLock;
+
 use common::{Lowered, Writer, adreno, float, ints, options, proved};
-use tilewright_ir::{Region, Scope, TensorRole};
+use tilewright_ir::{Region, Scope};
 use tilewright_memory::runtime::{GraphFault, Network, interpret_graph};
 use tilewright_network::model::{Op, Window};
 use tilewright_network::ops::{Signature, program, unwritable};
@@ -28,7 +30,8 @@ fn small() -> Writer {
 }
 
 fn lowered() -> Lowered {
-    Lowered::new(small().model(), &adreno())
+    static SMALL: OnceLock<Lowered> = OnceLock::new();
+    SMALL.get_or_init(|| Lowered::new(small().model(), &adreno())).clone()
 }
 
 /// The name of the first tensor that differs.
@@ -43,7 +46,7 @@ fn tensor(lowered: &Lowered, name: &str) -> usize {
 
 /// The place of a tensor among the inputs of the graph.
 fn among_inputs(lowered: &Lowered, name: &str) -> usize {
-    let inputs = lowered.network.graph.graph.tensors.iter().filter(|tensor| tensor.role == TensorRole::Input);
+    let inputs = lowered.network.graph.graph.tensors.iter().filter(|tensor| tensor.role.is_given());
     inputs.map(|tensor| tensor.name.as_str()).position(|other| other == name).unwrap()
 }
 

@@ -115,6 +115,31 @@ fn elementwise_functions_and_broadcasting() {
 }
 
 #[test]
+fn limits_keep_nan_and_infinities_on_kernels() {
+    let limits = |low, high| [float("min", low), float("max", high)];
+    let special =
+        [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.5, 0.75, 0.751, -0.501, 0.0, -0.0, 1.0, -1.0, f32::MAX];
+    let writer = Writer::new(9)
+        .input("x", &[1, 6, 3, 5])
+        .node("Clip", &["x"], "inside", &limits(-0.5, 0.75))
+        .node("Clip", &["x"], "contradictory", &limits(1.0, -1.0))
+        .node("Relu", &["inside"], "r", &[])
+        .output("contradictory")
+        .output("r");
+    for profile in [&adreno(), &PROFILES[0]] {
+        let mut lowered = Lowered::new(writer.model(), profile);
+        for (element, special) in lowered.given[0].iter_mut().zip(special.iter().cycle()) {
+            *element = *special;
+        }
+        let differences = lowered.interpreted(&lowered.inputs());
+        assert_eq!(differences.iter().map(|one| one.compared).sum::<usize>(), 3 * 90);
+        for one in differences {
+            assert_eq!(one.different, 0, "{}: {one:?}", profile.name);
+        }
+    }
+}
+
+#[test]
 fn normalizations() {
     let mut writer = Writer::new(9)
         .input("x", &[1, 6, 3, 5])

@@ -56,6 +56,7 @@ fn written(suffix: &str) -> &'static str {
     match suffix {
         "svg" => "an SVG picture",
         "json" => "JSON",
+        "html" => "a page",
         _ => "another format",
     }
 }

@@ -12,7 +12,7 @@ pub(super) mod run;
 
 use std::path::PathBuf;
 
-use tilewright_ir::{Diagnostic, Graph, MemoryPlan, Room, TextureLimits};
+use tilewright_ir::{Diagnostic, Graph, MemoryPlan, PoolRules, Room, TextureLimits};
 use tilewright_script::Source;
 use tilewright_verify::Report;
 
@@ -28,7 +28,7 @@ use crate::graph::{self, Document};
 use crate::planner::{self, Strategy};
 use crate::report::palette::PictureStyle;
 use crate::report::plan::Planned;
-use crate::report::{PlanReport, plan_svg, plan_text};
+use crate::report::{PlanReport, network_svg, plan_html, plan_svg, plan_text};
 
 /// Plan the memory of a graph or of an ONNX model: which tensors share a pool, where in it, the proof that none overlap; and run it
 #[derive(clap::Args, Debug)]
@@ -56,7 +56,13 @@ pub struct Args {
     /// Draw the plan to this file: steps against memory
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// Colours of the picture
+    /// Draw the graph to this file: steps, and tensors in the colour of their scope
+    #[arg(long, value_name = "FILE.svg")]
+    network_svg: Option<PathBuf>,
+    /// Write the whole report as a page to this file: pictures, memory, proofs, and times with --run
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
+    /// Colours of the pictures
     #[arg(long, value_enum, default_value_t)]
     style: PictureStyle,
     /// Prove the kernels of the graph, run them on the device in the planned memory and compare every tensor. The file is
@@ -101,20 +107,23 @@ impl Planner {
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let output = args.output.iter().map(|path| OutputFile { option: "-o", path, suffix: Some("json") });
     let picture = args.svg.iter().map(|path| OutputFile { option: "--svg", path, suffix: Some("svg") });
+    let network = args.network_svg.iter().map(|path| OutputFile { option: "--network-svg", path, suffix: Some("svg") });
+    let page = args.html.iter().map(|path| OutputFile { option: "--html", path, suffix: Some("html") });
     let kernels = args.run.as_ref().filter(|file| !file.is_empty());
     let inputs: Vec<&str> = std::iter::once(&args.graph).chain(kernels).map(String::as_str).collect();
     refuse_stdin_twice(inputs.iter().copied())?;
-    let outputs: Vec<_> = output.chain(picture).chain(args.certificate.output()).collect();
+    let outputs: Vec<_> = output.chain(picture).chain(network).chain(page).chain(args.certificate.output()).collect();
     output::refuse_clashes(&inputs, &outputs)?;
     let options = super::pipeline_options(global, &Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
     let limits = args.model.limits(&args.graph, args.limits.limits);
+    let rules = PoolRules { limits, pitch: args.model.pitch(&args.graph) };
     let Subject { source, document, model } = subject(args, limits)?;
     let graph = &document.graph.graph;
     printer.diagnostics(&source, &warnings(&document));
     let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, limits)]);
-    let plan = planned(args.planner, &document, limits).map_err(fault)?;
-    let figures = planner::figures(graph, &plan, limits).map_err(fault)?;
+    let plan = planned(args.planner, &document, rules).map_err(fault)?;
+    let figures = planner::figures_for(graph, &plan, rules).map_err(fault)?;
     let lifetimes = planner::lifetimes(graph).map_err(fault)?;
     let mut report = PlanReport::new(&Planned {
         file: &source.name,
@@ -123,10 +132,10 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         lifetimes: &lifetimes,
         figures: &figures,
         planner: args.planner.name(),
-        limits,
+        rules,
     });
     // The judge checks the plan, whoever made it: the planner is not trusted, nor is the plan of a file.
-    report.verdicts = judge.check_plan(graph, &plan);
+    report.verdicts = judge.check_plan_for(graph, &plan, rules);
     if let Some(kernels) = &args.run {
         super::check_device(global)?;
         let (graph, plan, summary, source) = (&document.graph, &plan, report.summary(), &source);
@@ -136,6 +145,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
             None => run::run(&request, kernels, &judge, printer)?,
         });
     }
+    report.functions.clone_from(&document.graph.functions);
     report.model = model.as_ref().map(|model| model.report(&args.model));
     let status = if report.reports().any(Report::is_internal) {
         ExitStatus::Internal
@@ -145,6 +155,12 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     args.certificate.write(&entries(&report))?;
     if let Some(path) = &args.svg {
         output::write(path, &plan_svg::draw(&report, args.style))?;
+    }
+    if let Some(path) = &args.network_svg {
+        output::write(path, &network_svg::draw(&report, args.style))?;
+    }
+    if let Some(path) = &args.html {
+        output::write(path, &plan_html::page(&report, args.style))?;
     }
     // The plan is written last, and only if everything else succeeded.
     if let (Some(path), ExitStatus::Success) = (&args.output, status) {
@@ -215,7 +231,7 @@ fn warnings(document: &Document) -> Vec<Diagnostic> {
 }
 
 /// The plan: that of the file, or a new one.
-pub(super) fn planned(planner: Planner, document: &Document, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
+pub(super) fn planned(planner: Planner, document: &Document, rules: PoolRules) -> Result<MemoryPlan, Diagnostic> {
     let strategy = match planner {
         Planner::Compatible => Strategy::Compatible,
         Planner::Best => Strategy::Best,
@@ -225,10 +241,10 @@ pub(super) fn planned(planner: Planner, document: &Document, limits: TextureLimi
                     .with_help("a planned file has `storage_id`; without --planner given this graph is planned")
             };
             let plan = document.plan.clone().ok_or_else(missing)?;
-            return pools_within(plan, limits);
+            return pools_within(plan, rules.limits);
         }
     };
-    planner::plan_within(&document.graph.graph, strategy, limits)
+    planner::plan_for(&document.graph.graph, strategy, rules)
 }
 
 /// The entries of the certificate: the obligations of the plan, and of each step of a kernel's lowering.

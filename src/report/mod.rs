@@ -2,8 +2,8 @@
 //!
 //! Each command has a module with its data, which is also its JSON document: [`check`], [`map`], [`layout`],
 //! [`relayout`], [`draw`], [`plan`] and `fuzz`. Modules named after these write the data for people: [`text`] (of
-//! [`check`]), [`map_text`], [`layout_text`], [`plan_text`] and `fuzz_text` as text, [`draw_text`], [`draw_svg`] and
-//! [`plan_svg`] as pictures. [`diagnostic`] is the JSON of faults in an input; as text they are rendered by
+//! [`check`]), [`map_text`], [`layout_text`], [`plan_text`] and `fuzz_text` as text, [`draw_text`], [`draw_svg`],
+//! [`plan_svg`] and [`network_svg`] as pictures, [`plan_html`] as a page. [`diagnostic`] is the JSON of faults in an input; as text they are rendered by
 //! `tilewright_script`. Nothing here decides anything: verdicts come from the checker and the engines.
 
 pub mod check;
@@ -24,10 +24,12 @@ pub(crate) mod lines;
 pub mod map;
 pub mod map_text;
 pub mod model;
+pub mod network_svg;
 pub mod obligation;
 pub mod palette;
 pub mod plan;
 mod plan_axis;
+pub mod plan_html;
 pub mod plan_run;
 pub mod plan_svg;
 pub mod plan_text;

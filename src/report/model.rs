@@ -28,6 +28,9 @@ pub struct ModelReport {
     pub constant_bytes: u64,
     /// The values that are no constants.
     pub values: Vec<ValueRow>,
+    /// For each step whether it only converts a tensor into another arrangement.
+    #[serde(skip)]
+    pub converts: Vec<bool>,
     /// Whether the text lists the values.
     #[serde(skip)]
     pub explain: bool,
@@ -66,9 +69,23 @@ impl ModelReport {
             conversions: (network.graph.graph.steps.len() + views).saturating_sub(model.nodes.len()),
             constant_bytes: network.constant_bytes(model),
             values: values.collect(),
+            converts: converts(network),
             explain,
         }
     }
+}
+
+/// For each step whether its kernel is a conversion.
+fn converts(network: &Network) -> Vec<bool> {
+    let conversions: Vec<&str> = network
+        .programs
+        .iter()
+        .zip(&network.signatures)
+        .filter(|(_, signature)| signature.op == Op::Reshape)
+        .map(|(program, _)| program.func.name.as_str())
+        .collect();
+    let functions = network.graph.functions.iter();
+    functions.map(|name| name.as_deref().is_some_and(|name| conversions.contains(&name))).collect()
 }
 
 /// The report for people.

@@ -9,7 +9,7 @@
 //!  "report":{"planner":"best","limits":"8192x8192","tensors":2,"steps":4,
 //!            "bytes":{"unshared":1176,"compatible":1176,"planned":1176,"lower_bound":1176,"planned_per_unshared":1.0,
 //!                     "planned_per_compatible":1.0,"planned_per_lower_bound":1.0},
-//!            "parts":[{"scope":"global","dtype":null,"unit":"byte","unit_bytes":1,"unshared":392}]},
+//!            "parts":[{"scope":"global","class":"activations","dtype":null,"unit":"byte","unit_bytes":1,"unshared":392}]},
 //!  "verdicts":[]}
 //! ```
 //!
@@ -18,7 +18,7 @@
 //! those of `bytes` are the sums. With `--run` there is a field `run`, see [`super::plan_run`].
 
 use serde::Serialize;
-use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, Region, Room, TensorRole, TextureLimits};
+use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, PoolRules, Region, Room, TensorRole};
 use tilewright_verify::Report;
 
 use super::check::obligations;
@@ -51,9 +51,27 @@ pub struct PlanReport {
     /// The names of the steps.
     #[serde(skip)]
     pub steps: Vec<String>,
+    /// The tensors that each step reads and writes.
+    #[serde(skip)]
+    pub uses: Vec<StepUses>,
+    /// The function of each step; empty if it is not known.
+    #[serde(skip)]
+    pub functions: Vec<Option<String>>,
+    /// For each tensor the one whose memory it shows: itself, unless it is a view.
+    #[serde(skip)]
+    pub roots: Vec<usize>,
     /// The name of the file of the graph.
     #[serde(skip)]
     pub file: String,
+}
+
+/// The tensors of a step, as places in [`PlanReport::tensors`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepUses {
+    /// Those that it reads.
+    pub reads: Vec<usize>,
+    /// Those that it writes.
+    pub writes: Vec<usize>,
 }
 
 /// The place and lifetime of a tensor.
@@ -149,7 +167,7 @@ pub struct AmountsRow {
     pub compatible: u128,
     /// With this plan.
     pub planned: u128,
-    /// The largest live set: what the tensors alive at one step need together. No plan takes less.
+    /// What no plan falls below: see [`Amounts::lower_bound`].
     pub lower_bound: u128,
     /// This plan, with the unshared one as 1.
     pub planned_per_unshared: f64,
@@ -164,6 +182,8 @@ pub struct AmountsRow {
 pub struct PartRow {
     /// The scope.
     pub scope: &'static str,
+    /// `constants`, or `activations`: all other tensors.
+    pub class: &'static str,
     /// Type of a channel; null for buffers, which share whatever they hold.
     pub dtype: Option<String>,
     /// `byte` or `texel`.
@@ -190,8 +210,8 @@ pub struct Planned<'a> {
     pub figures: &'a Figures,
     /// The planner that made it.
     pub planner: &'static str,
-    /// The largest texture.
-    pub limits: TextureLimits,
+    /// What textures have to be.
+    pub rules: PoolRules,
 }
 
 impl PlanReport {
@@ -224,7 +244,7 @@ impl PlanReport {
             pools: of.plan.pools.iter().enumerate().map(PoolRow::new).collect(),
             report: FiguresRow {
                 planner: of.planner,
-                limits: of.limits.to_string(),
+                limits: limits(of.rules),
                 tensors: graph.tensors.len(),
                 steps: graph.steps.len(),
                 bytes: AmountsRow::new(of.figures.bytes),
@@ -234,6 +254,13 @@ impl PlanReport {
             run: None,
             model: None,
             steps: graph.steps.iter().map(|step| step.name.clone()).collect(),
+            uses: graph
+                .steps
+                .iter()
+                .map(|step| StepUses { reads: step.reads.clone(), writes: step.writes.clone() })
+                .collect(),
+            functions: Vec::new(),
+            roots: (0..graph.tensors.len()).map(|at| root_of(graph, at)).collect(),
             file: of.file.to_owned(),
         }
     }
@@ -256,6 +283,23 @@ impl PlanReport {
     }
 }
 
+/// The tensor whose memory a tensor shows. A graph that was planned has no view of itself; the number of links is limited all the same.
+fn root_of(graph: &Graph, mut at: usize) -> usize {
+    for _ in 0..graph.tensors.len() {
+        let Some(next) = graph.tensors[at].view_of else { break };
+        at = next;
+    }
+    at
+}
+
+/// The largest texture, and the pitch if there is one.
+fn limits(rules: PoolRules) -> String {
+    match rules.pitch {
+        1 => rules.limits.to_string(),
+        pitch => format!("{}, widths are multiples of {pitch}", rules.limits),
+    }
+}
+
 impl PoolRow {
     fn new((storage_id, pool): (usize, &Pool)) -> Self {
         let (shape, bytes) = match pool.room {
@@ -272,10 +316,19 @@ impl PoolRow {
     }
 }
 
+/// The class of constants.
+const CONSTANTS: &str = "constants";
+
 impl PartRow {
+    /// Whether the part has the constants.
+    pub(super) fn is_constant(&self) -> bool {
+        self.class == CONSTANTS
+    }
+
     fn new(part: &Part) -> Self {
         Self {
             scope: part.texture.map_or("global", |(scope, _)| scope.name()),
+            class: if part.constants { CONSTANTS } else { "activations" },
             dtype: part.texture.map(|(_, dtype)| dtype.to_string()),
             unit: if part.texture.is_some() { "texel" } else { "byte" },
             unit_bytes: part.unit,

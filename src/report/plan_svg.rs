@@ -58,8 +58,10 @@ pub fn draw(report: &PlanReport, style: PictureStyle) -> String {
     std::mem::swap(&mut pools, &mut picture.out);
     let rows = Rows::of(report);
     let largest = report.pools.iter().map(|pool| pool.bytes).max().unwrap_or(1).max(1);
-    if !rows.inputs.is_empty() {
-        y += picture.inputs(&rows.inputs, y) + GAP;
+    for (given, what) in [(&rows.inputs, "input"), (&rows.constants, "constant")] {
+        if !given.is_empty() {
+            y += picture.given(given, what, y) + GAP;
+        }
     }
     for (pool, tensors) in rows.shared.iter().take(MAX_POOLS) {
         let share = ratio(pool.bytes, largest);
@@ -83,8 +85,9 @@ pub fn draw(report: &PlanReport, style: PictureStyle) -> String {
 
 /// The rows of the picture.
 struct Rows<'a> {
-    /// Inputs with a pool of their own, if there are several.
+    /// Inputs with a pool of their own, and constants, if there are several of both.
     inputs: Vec<usize>,
+    constants: Vec<usize>,
     /// The other pools with their tensors.
     shared: Vec<(&'a PoolRow, Vec<usize>)>,
 }
@@ -95,15 +98,18 @@ impl<'a> Rows<'a> {
         for (at, tensor) in report.tensors.iter().enumerate().filter(|(_, tensor)| !tensor.is_view) {
             of_pool[tensor.storage_id].push(at);
         }
-        let input = |tensors: &[usize]| match tensors {
-            &[only] => (report.tensors[only].role == TensorRole::Input).then_some(only),
+        let given = |tensors: &[usize]| match tensors {
+            &[only] => report.tensors[only].role.is_given().then_some(only),
             _ => None,
         };
-        let inputs: Vec<usize> = of_pool.iter().filter_map(|tensors| input(tensors)).collect();
-        let together = inputs.len() > 1;
+        let all: Vec<usize> = of_pool.iter().filter_map(|tensors| given(tensors)).collect();
+        let together = all.len() > 1;
         let pools = report.pools.iter().zip(of_pool);
-        let shared = pools.filter(|(_, tensors)| !together || input(tensors).is_none()).collect();
-        Self { inputs: if together { inputs } else { Vec::new() }, shared }
+        let shared = pools.filter(|(_, tensors)| !together || given(tensors).is_none()).collect();
+        let is_constant = |&at: &usize| report.tensors[at].role == TensorRole::Constant;
+        let all = if together { all } else { Vec::new() };
+        let (constants, inputs) = all.into_iter().partition(is_constant);
+        Self { inputs, constants, shared }
     }
 }
 
@@ -149,7 +155,7 @@ impl Picture<'_> {
         self.text(MARGIN, MARGIN + 14.0, "font-size=\"16\" font-weight=\"bold\"", &title);
         let bytes = &figures.bytes;
         let below = format!(
-            "{} bytes in {} pools; each tensor by itself {}, compatible planner {}, largest live set {}",
+            "{} bytes in {} pools; each tensor by itself {}, compatible planner {}, lower bound {}",
             grouped(bytes.planned),
             self.report.pools.len(),
             grouped(bytes.unshared),
@@ -221,14 +227,19 @@ impl Picture<'_> {
         );
     }
 
-    /// Draws the row of the inputs, each of which has memory of its own; returns its height.
-    fn inputs(&mut self, inputs: &[usize], y: f64) -> f64 {
+    /// Draws the row of the inputs or of the constants, each of which has memory of its own; returns its height.
+    fn given(&mut self, inputs: &[usize], what: &str, y: f64) -> f64 {
         let height = (INPUT * float(inputs.len())).clamp(2.0 * LOWEST, MAX_INPUTS);
         self.area(y, height);
         let report = self.report;
         let bytes = inputs.iter().map(|&at| report.pools[report.tensors[at].storage_id].bytes).sum();
         let strong = format!("font-size=\"11\" fill=\"{}\" font-weight=\"bold\"", self.palette.ink);
-        self.text(MARGIN, y + 12.0, &strong, &format!("{} inputs", inputs.len()));
+        self.text(
+            MARGIN,
+            y + 12.0,
+            &strong,
+            &format!("{} {what}{}", inputs.len(), if inputs.len() == 1 { "" } else { "s" }),
+        );
         let small = format!("font-size=\"11\" fill=\"{}\"", self.palette.text);
         self.text(MARGIN, y + 26.0, &small, &format!("{} bytes", grouped(bytes)));
         self.text(MARGIN, y + 40.0, &small, "a pool for each");
@@ -316,6 +327,7 @@ impl Picture<'_> {
     fn fill(&self, at: usize, row: &TensorRow) -> String {
         match row.role {
             TensorRole::Input => self.palette.input.to_owned(),
+            TensorRole::Constant => self.palette.hatch[1].to_owned(),
             TensorRole::Output | TensorRole::Intermediate => self.palette.hue(at, 76),
         }
     }
@@ -434,10 +446,15 @@ impl Picture<'_> {
     /// Draws the meaning of the boxes that appear; returns the `y` below it.
     fn legend(&mut self, y: f64) -> f64 {
         let roles: HashSet<TensorRole> = self.report.tensors.iter().map(|tensor| tensor.role).collect();
-        let Palette { input, ink, text: dim, faint, .. } = *self.palette;
+        let Palette { input, ink, text: dim, faint, hatch: [_, constant], .. } = *self.palette;
         let tensor = self.palette.hue(0, 76);
         let entries = [
             (TensorRole::Input, format!("fill=\"{input}\" stroke=\"{faint}\""), "input: memory of its own"),
+            (
+                TensorRole::Constant,
+                format!("fill=\"{constant}\" stroke=\"{faint}\""),
+                "constant: the same in every run",
+            ),
             (
                 TensorRole::Intermediate,
                 format!("fill=\"{tensor}\" stroke=\"{faint}\""),

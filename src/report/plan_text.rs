@@ -92,6 +92,7 @@ fn tensor(tensor: &TensorRow) -> Vec<String> {
     };
     let what = match (tensor.role, tensor.is_view) {
         (TensorRole::Input, _) => "input",
+        (TensorRole::Constant, _) => "constant",
         (TensorRole::Output, false) => "output",
         (TensorRole::Output, true) => "output, view",
         (TensorRole::Intermediate, true) => "view",
@@ -107,9 +108,10 @@ fn tensor(tensor: &TensorRow) -> Vec<String> {
 
 /// The row of a part.
 fn part(part: &PartRow) -> Vec<String> {
+    let class = if part.is_constant() { " constants" } else { "" };
     let name = match &part.dtype {
-        Some(dtype) => format!("{} {dtype}, {}s", part.scope, part.unit),
-        None => format!("{}, {}s", part.scope, part.unit),
+        Some(dtype) => format!("{} {dtype}{class}, {}s", part.scope, part.unit),
+        None => format!("{}{class}, {}s", part.scope, part.unit),
     };
     amounts(name, &part.amounts)
 }

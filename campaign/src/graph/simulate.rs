@@ -71,12 +71,12 @@ fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Vio
     let pools = plan.pools.iter().map(Cells::new).collect();
     let mut device = Device { graph, plan, extents, roots, pools };
     for at in 0..graph.tensors.len() {
-        if graph.tensors[at].role == TensorRole::Input {
+        if graph.tensors[at].role.is_given() {
             device.write(at)?;
         }
     }
     // A view of an input shows its contents from the beginning.
-    let is_given = |&at: &usize| graph.tensors[root(graph, at)].role == TensorRole::Input;
+    let is_given = |&at: &usize| graph.tensors[root(graph, at)].role.is_given();
     (0..graph.tensors.len()).filter(is_given).try_for_each(|at| device.is_intact(at, "the caller gives"))?;
     let dies_after = device.dies_after();
     for (number, step) in graph.steps.iter().enumerate() {

@@ -74,6 +74,19 @@ impl GraphBuilder {
         at
     }
 
+    /// Adds a constant, whose contents the caller supplies once for all runs, and returns its number.
+    pub fn constant(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Vec<u64>>,
+        dtype: impl Into<DataType>,
+        scope: Scope,
+    ) -> usize {
+        let at = self.input(name, shape, dtype, scope);
+        self.graph.graph.tensors[at].role = TensorRole::Constant;
+        at
+    }
+
     /// Adds a view, which shows the memory of tensor `of` in another shape, and returns its number. The view has the
     /// element type and the scope of `of`; whether it fits is checked by [`finish`](Self::finish).
     pub fn view(&mut self, name: impl Into<String>, of: usize, shape: impl Into<Vec<u64>>) -> usize {

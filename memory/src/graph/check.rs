@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::{Diagnostic, Graph, GraphTensor, Room, ScalarType, TensorRole};
+use tilewright_ir::{Diagnostic, Graph, GraphTensor, Room, ScalarType};
 
 /// Limit on the sum of all tensors' sizes, in bytes. It leaves so much room that sums of sizes cannot overflow a
 /// `u64`.
@@ -171,7 +171,7 @@ fn check_views(graph: &Graph, rooms: &[Option<Room>], roots: &[usize], defects: 
             continue;
         }
         let (name, root) = (&tensor.name, &graph.tensors[roots[at]]);
-        if tensor.role == TensorRole::Input {
+        if tensor.role.is_given() {
             let message = format!("input `{name}` is a view of `{}`", root.name);
             defects.push(defect(Site::Tensor(at), "graph-view-input", message, "an input has memory of its own"));
         }
@@ -203,7 +203,7 @@ fn check_order(graph: &Graph, roots: &[usize], defects: &mut Vec<Defect>) {
         // Reads come before the step's own writes: a step cannot read what it is about to write.
         for (k, &at) in uses.reads.iter().enumerate() {
             let root = &graph.tensors[roots[at]];
-            if root.role != TensorRole::Input && writer[roots[at]].is_none() {
+            if !root.role.is_given() && writer[roots[at]].is_none() {
                 let message =
                     format!("step `{}` reads `{}` before any step writes it", uses.name, graph.tensors[at].name);
                 let help = "steps run in the order of the list; what is given from outside is an input";
@@ -224,7 +224,7 @@ fn check_order(graph: &Graph, roots: &[usize], defects: &mut Vec<Defect>) {
     }
     for (at, tensor) in graph.tensors.iter().enumerate() {
         // A view is written when its root is.
-        if writer[at].is_none() && tensor.view_of.is_none() && tensor.role != TensorRole::Input {
+        if writer[at].is_none() && tensor.view_of.is_none() && !tensor.role.is_given() {
             let message = format!("no step writes `{}`, and it is no input", tensor.name);
             let help = "leave it out, list it in the inputs, or let a step write it";
             defects.push(defect(Site::Tensor(at), "graph-never-written", message, help));
@@ -242,7 +242,7 @@ fn write_error(
 ) -> Option<(&'static str, String, &'static str)> {
     let (step, tensor) = (&graph.steps[step].name, &graph.tensors[at]);
     let name = &tensor.name;
-    if tensor.role == TensorRole::Input {
+    if tensor.role.is_given() {
         let message = format!("step `{step}` writes the input `{name}`");
         return Some(("graph-input-written", message, "inputs are the caller's; write another tensor"));
     }

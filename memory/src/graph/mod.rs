@@ -26,7 +26,10 @@
 //! | `axis_separators` | the axes at which the columns of a texture begin, if its scope does not decide it |
 //! | `view_of` | the tensor whose memory this one shows in another shape |
 //!
-//! Steps run in the order of the list. A tensor that is neither an input nor a view is written by exactly one step,
+//! A list `constants` beside `inputs` names the tensors whose contents are the same in every run, such as weights. TVM's JSON does not
+//! tell them apart, so that they are inputs there.
+//!
+//! Steps run in the order of the list. A tensor that is neither an input, a constant nor a view is written by exactly one step,
 //! and read only by later ones. Accumulating into a tensor is not possible, because what a step reads and what it
 //! writes may not share memory. Names of steps are unique; `function` is the function that a runtime calls. Unknown
 //! fields are errors.
@@ -55,7 +58,7 @@ pub struct NamedGraph {
     pub graph: Graph,
     /// The name of the function that executes each step, one for each step; `None` if the file does not name one.
     pub functions: Vec<Option<String>>,
-    /// The inputs in the caller's order, as indices into `graph.tensors`.
+    /// The inputs in the caller's order, then the constants, as indices into `graph.tensors`.
     pub inputs: Vec<usize>,
     /// The outputs in the caller's order, as indices into `graph.tensors`; an input may be an output, too.
     pub outputs: Vec<usize>,

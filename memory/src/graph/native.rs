@@ -21,6 +21,8 @@ struct FileText<'a> {
     tensors: Vec<Strict<TensorText<'a>>>,
     steps: Vec<Strict<StepText<'a>>>,
     inputs: Vec<Text<'a>>,
+    #[serde(default)]
+    constants: Vec<Text<'a>>,
     outputs: Vec<Text<'a>>,
 }
 
@@ -83,7 +85,8 @@ impl Reader<'_> {
     fn graph(&mut self, file: &FileText<'_>) -> NamedGraph {
         let mut tensors: Vec<GraphTensor> = file.tensors.iter().map(|Strict(tensor)| self.tensor(tensor)).collect();
         // An input that is listed as an output, too, keeps the role of an input: outputs come first.
-        let inputs = self.list(&file.inputs, "inputs");
+        let mut inputs = self.list(&file.inputs, "inputs");
+        let constants = self.list(&file.constants, "constants");
         let outputs = self.list(&file.outputs, "outputs");
         for &output in &outputs {
             tensors[output].role = TensorRole::Output;
@@ -91,6 +94,15 @@ impl Reader<'_> {
         for &input in &inputs {
             tensors[input].role = TensorRole::Input;
         }
+        for &constant in &constants {
+            if tensors[constant].role == TensorRole::Input {
+                let (name, help) = (&tensors[constant].name, "list it in one of them");
+                let message = format!("`{name}` stands in `inputs` and in `constants`");
+                self.faults.push(Diagnostic::error("graph-duplicate", None, message).with_help(help));
+            }
+            tensors[constant].role = TensorRole::Constant;
+        }
+        inputs.extend(constants);
         let steps = file.steps.iter().map(|Strict(step)| self.step(step)).collect();
         let function =
             |Strict(step): &Strict<StepText<'_>>| step.function.as_ref().map(|name| name.as_str().to_owned());

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tilewright_ir::{CHANNELS, Diagnostic, GraphTensor, MemoryPlan, Pool, Region, Room, Scope, TensorRole};
+use tilewright_ir::{CHANNELS, Diagnostic, GraphTensor, MemoryPlan, Pool, Region, Room, Scope};
 
 use super::storage::Offset;
 use super::{NamedGraph, check, executor};
@@ -166,7 +166,7 @@ impl<'a> Nodes<'a> {
         for (output, &tensor) in outputs.iter().enumerate() {
             self.places[tensor] = Some((at, output));
             self.order.push(tensor);
-            if self.graph.graph.tensors[tensor].role == TensorRole::Input {
+            if self.graph.graph.tensors[tensor].role.is_given() {
                 self.arguments.push(at);
             }
         }

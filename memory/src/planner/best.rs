@@ -4,7 +4,7 @@
 //! largest first, longest-lived first, by time. Random perturbations of them follow, from a fixed seed, so that the
 //! result is deterministic. The search ends early when a packing reaches the lower bound.
 
-use tilewright_ir::TextureLimits;
+use tilewright_ir::PoolRules;
 
 use super::live::Group;
 use super::offsets::{self, Greedy};
@@ -22,11 +22,11 @@ const MAX_PERTURBED_SLOTS: usize = 20_000;
 /// tried first.
 ///
 /// The result never depends on time: the number of orders follows from the number of slots alone.
-pub(super) fn pack(group: &Group, limits: TextureLimits) -> Packing {
+pub(super) fn pack(group: &Group, rules: PoolRules) -> Packing {
     let slots = &group.slots;
-    let mut best = Best::new(tokens::pack(slots), group);
+    let mut best = Best::new(tokens::pack(slots).with_pitch(rules), group);
     // Tokens may grow by more than they save.
-    best.offer(packing::unshared(slots));
+    best.offer(packing::unshared(slots).with_pitch(rules));
     let n_tries = (MAX_PERTURBED_SLOTS / slots.len().max(1)).min(MAX_PERTURBED_ORDERS);
     let mut orders = standard_orders(group);
     orders.extend(perturbed_orders(group, n_tries));
@@ -42,7 +42,7 @@ pub(super) fn pack(group: &Group, limits: TextureLimits) -> Packing {
             best.offer(greedy.pack(order));
         }
     }
-    if let Some(sheets) = Sheets::new(group, limits) {
+    if let Some(sheets) = Sheets::new(group, rules) {
         for (order, prefer_new) in orders.iter().flat_map(|order| [(order, false), (order, true)]) {
             if best.is_optimal() {
                 break;

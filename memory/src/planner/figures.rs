@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{CHANNELS, DataType, Diagnostic, Graph, MemoryPlan, Pool, Scope, TextureLimits};
+use tilewright_ir::{CHANNELS, DataType, Diagnostic, Graph, MemoryPlan, PoolRules, Scope, TensorRole, TextureLimits};
 
+use super::bounds::texture_bound;
 use super::live::{PoolKind, Problem, pool_kind};
 use super::packing::{area, largest_live_set};
-use super::{Strategy, plan_within};
+use super::{Strategy, plan_for};
 
 /// Memory consumption under four strategies, in bytes or texels, including inputs and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,15 +18,19 @@ pub struct Amounts {
     pub compatible: u128,
     /// The plan that is described.
     pub planned: u128,
-    /// The largest sum of the sizes of the tensors alive in one step, which no plan falls below.
+    /// A size that no plan falls below: the largest sum of the sizes of the tensors alive in one step; for textures a larger number if
+    /// their shapes, and steps that read one and write another, demand it.
     pub lower_bound: u128,
 }
 
-/// The memory of the tensors that can share pools: all buffers, or the textures of one scope and element type.
+/// The memory of the tensors that can share pools: all buffers, or the textures of one scope and element type. Constants are a part
+/// of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Scope and element type of the textures; `None` for buffers.
     pub texture: Option<(Scope, DataType)>,
+    /// Whether the part has the constants ([`TensorRole::Constant`]) or all other tensors.
+    pub constants: bool,
     /// Size of one unit in bytes: 1 for buffers, a texel of four channels for textures.
     pub unit: u64,
     /// In units: bytes for buffers, texels for textures.
@@ -35,7 +40,7 @@ pub struct Part {
 /// The memory consumption of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// One part for each kind of memory, buffers first.
+    /// One part for each kind of memory, buffers first; constants behind the other tensors of their kind.
     pub parts: Vec<Part>,
     /// The sum over all parts, in bytes. Parts share no memory, so the sum of their lower bounds is a lower bound,
     /// too.
@@ -45,15 +50,23 @@ pub struct Figures {
 /// The memory consumption of a plan of a graph, beside that of the other strategies.
 ///
 /// # Errors
-/// As [`plan_within`].
+/// As [`plan_within`](super::plan_within).
 pub fn figures(graph: &Graph, plan: &MemoryPlan, limits: TextureLimits) -> Result<Figures, Diagnostic> {
-    let unshared = sums(&plan_within(graph, Strategy::Unshared, limits)?.pools);
-    let compatible = sums(&plan_within(graph, Strategy::Compatible, limits)?.pools);
-    let planned = sums(&plan.pools);
-    let bounds = lower_bounds(&Problem::new(graph, limits)?, graph);
+    figures_for(graph, plan, PoolRules::any_width(limits))
+}
+
+/// The memory consumption of a plan of a graph for a device with the given rules.
+///
+/// # Errors
+/// As [`plan_for`].
+pub fn figures_for(graph: &Graph, plan: &MemoryPlan, rules: PoolRules) -> Result<Figures, Diagnostic> {
+    let unshared = sums(graph, &plan_for(graph, Strategy::Unshared, rules)?);
+    let compatible = sums(graph, &plan_for(graph, Strategy::Compatible, rules)?);
+    let planned = sums(graph, plan);
+    let bounds = lower_bounds(&Problem::new(graph, rules)?, graph);
     let mut all = Figures::default();
-    for (&texture, &unshared) in &unshared {
-        let amount = |sums: &BTreeMap<PoolKind, u128>| sums.get(&texture).copied().unwrap_or(0);
+    for (&(texture, constants), &unshared) in &unshared {
+        let amount = |sums: &BTreeMap<Class, u128>| sums.get(&(texture, constants)).copied().unwrap_or(0);
         let unit = texture.map_or(1, |(_, dtype)| dtype.bytes() * u64::from(CHANNELS));
         let amounts = Amounts {
             unshared,
@@ -62,10 +75,13 @@ pub fn figures(graph: &Graph, plan: &MemoryPlan, limits: TextureLimits) -> Resul
             lower_bound: amount(&bounds),
         };
         all.bytes.add(amounts, unit.into());
-        all.parts.push(Part { texture, unit, amounts });
+        all.parts.push(Part { texture, constants, unit, amounts });
     }
     Ok(all)
 }
+
+/// A kind of memory, and whether it holds constants.
+type Class = (PoolKind, bool);
 
 impl Amounts {
     /// Adds amounts that count units of `unit` bytes.
@@ -77,23 +93,45 @@ impl Amounts {
     }
 }
 
-/// The total size of the pools of each kind, in bytes or texels.
-fn sums(pools: &[Pool]) -> BTreeMap<PoolKind, u128> {
+/// The total size of the pools of each kind and class, in bytes or texels. A pool of constants holds nothing else: planners give each
+/// a pool of its own.
+fn sums(graph: &Graph, plan: &MemoryPlan) -> BTreeMap<Class, u128> {
+    let mut has_constants = vec![false; plan.pools.len()];
+    for (tensor, place) in graph.tensors.iter().zip(&plan.places) {
+        if let Some(pool) = has_constants.get_mut(place.pool) {
+            *pool |= tensor.role == TensorRole::Constant;
+        }
+    }
     let mut sums = BTreeMap::new();
-    for pool in pools {
-        *sums.entry(pool_kind(pool.scope, pool.dtype)).or_default() += area(pool.room);
+    for (pool, constants) in plan.pools.iter().zip(has_constants) {
+        *sums.entry((pool_kind(pool.scope, pool.dtype), constants)).or_default() += area(pool.room);
     }
     sums
 }
 
-/// The largest live set of each kind, in bytes or texels.
-fn lower_bounds(problem: &Problem<'_>, graph: &Graph) -> BTreeMap<PoolKind, u128> {
+/// The lower bound of each kind and class, in bytes or texels: the largest live set, or [`texture_bound`] if that is larger.
+///
+/// Constants live all the time. What they take is subtracted from the bound of their kind, which holds however they are placed, so that
+/// the sum of both classes is that bound.
+fn lower_bounds(problem: &Problem<'_>, graph: &Graph) -> BTreeMap<Class, u128> {
     let mut lives: BTreeMap<PoolKind, Vec<(usize, usize, u128)>> = BTreeMap::new();
+    let mut constants: BTreeMap<PoolKind, u128> = BTreeMap::new();
     let lifetimes = problem.lifetimes();
     for at in problem.holders() {
         let (tensor, life) = (&graph.tensors[at], lifetimes[at]);
-        let lives = lives.entry(pool_kind(tensor.scope, tensor.dtype)).or_default();
-        lives.push((life.first, life.last, area(problem.room(at))));
+        let (kind, size) = (pool_kind(tensor.scope, tensor.dtype), area(problem.room(at)));
+        lives.entry(kind).or_default().push((life.first, life.last, size));
+        if tensor.role == TensorRole::Constant {
+            *constants.entry(kind).or_default() += size;
+        }
     }
-    lives.into_iter().map(|(kind, lives)| (kind, largest_live_set(lives.into_iter()))).collect()
+    let mut bounds = BTreeMap::new();
+    for (kind, lives) in lives {
+        let shapes = problem.group(kind).map_or(0, texture_bound);
+        let all = largest_live_set(lives.into_iter()).max(shapes);
+        let fixed = constants.get(&kind).copied().unwrap_or(0);
+        bounds.insert((kind, false), all.saturating_sub(fixed));
+        bounds.insert((kind, true), fixed);
+    }
+    bounds
 }

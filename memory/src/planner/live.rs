@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{
-    DataType, Diagnostic, Graph, MemoryPlan, Pool, PoolPlace, Region, Room, Scope, TensorRole, TextureLimits,
+    DataType, Diagnostic, Graph, MemoryPlan, Pool, PoolPlace, PoolRules, Region, Room, Scope, TensorRole,
 };
 
 use super::ALIGNMENT;
@@ -62,18 +62,27 @@ pub(super) fn pool_kind(scope: Scope, dtype: DataType) -> PoolKind {
     scope.is_texture().then_some((scope, dtype))
 }
 
+#[cfg(test)]
+impl Group {
+    /// A group of slots with the steps that read each.
+    pub(super) fn for_test(slots: Vec<Slot>, readers: Vec<Vec<usize>>) -> Self {
+        let tensors = (0..slots.len()).collect();
+        Self { slots, alignment: ALIGNMENT, tensors, readers }
+    }
+}
+
 impl<'a> Problem<'a> {
     /// Computes lifetimes and groups.
     ///
     /// # Errors
     /// The first defect of the graph, or the first texture that exceeds the limits.
-    pub(super) fn new(graph: &'a Graph, limits: TextureLimits) -> Result<Self, Diagnostic> {
+    pub(super) fn new(graph: &'a Graph, rules: PoolRules) -> Result<Self, Diagnostic> {
         if let Some(fault) = check::check(graph).into_iter().next() {
             return Err(fault.diagnostic);
         }
         // A graph without defects has roots, and each of its tensors has a size.
         let roots = check::roots_of(graph).unwrap_or_default();
-        let rooms = graph.tensors.iter().map(|tensor| room_within(tensor, limits)).collect::<Result<Vec<_>, _>>()?;
+        let rooms = graph.tensors.iter().map(|tensor| room_within(tensor, rules)).collect::<Result<Vec<_>, _>>()?;
         let (lifetimes, readers) = lifetimes_and_readers(graph, &roots);
         let mut order: Vec<usize> = (0..graph.tensors.len()).filter(|&at| is_input(graph, at)).collect();
         order.extend(graph.steps.iter().flat_map(|step| step.writes.iter().copied()));
@@ -111,6 +120,14 @@ impl<'a> Problem<'a> {
     /// The tensors that own memory.
     pub(super) fn holders(&self) -> impl Iterator<Item = usize> {
         self.order.iter().copied()
+    }
+
+    /// The group of a kind, unless only inputs and constants are of that kind.
+    pub(super) fn group(&self, kind: PoolKind) -> Option<&Group> {
+        let kind_of = |group: &Group| {
+            group.tensors.first().map(|&at| &self.graph.tensors[at]).map(|tensor| pool_kind(tensor.scope, tensor.dtype))
+        };
+        self.groups.iter().find(|group| kind_of(group) == Some(kind))
     }
 
     /// Builds a plan from the packing of each group. Pools are numbered in the order of their first tensors.
@@ -156,14 +173,14 @@ pub(super) fn whole_region(room: Room) -> Region {
 }
 
 fn is_input(graph: &Graph, at: usize) -> bool {
-    graph.tensors[at].role == TensorRole::Input
+    graph.tensors[at].role.is_given()
 }
 
 /// The size of a tensor, or an error if it is a texture larger than the limits.
-fn room_within(tensor: &tilewright_ir::GraphTensor, limits: TextureLimits) -> Result<Room, Diagnostic> {
-    let room = tensor.room()?;
+fn room_within(tensor: &tilewright_ir::GraphTensor, rules: PoolRules) -> Result<Room, Diagnostic> {
+    let (room, limits) = (tensor.room()?, rules.limits);
     match room {
-        Room::Texels { width, height } if width > limits.width || height > limits.height => {
+        Room::Texels { width, height } if rules.pool_width(width) > limits.width || height > limits.height => {
             let message =
                 format!("texture `{}` is {width} wide and {height} high, the limits are {limits}", tensor.name);
             let help = "cut it at other axes, put it in scope `global`, or say what the device has, as WIDTHxHEIGHT";
@@ -198,7 +215,7 @@ fn lifetimes_and_readers(graph: &Graph, roots: &[usize]) -> (Vec<Lifetime>, Vec<
         match tensor.role {
             TensorRole::Intermediate => {}
             TensorRole::Output if sabotage::on("planner-frees-outputs") => {}
-            TensorRole::Output | TensorRole::Input => lifetimes[root].last = end,
+            TensorRole::Output | TensorRole::Input | TensorRole::Constant => lifetimes[root].last = end,
         }
     }
     (lifetimes, readers)

@@ -43,6 +43,7 @@
 //! The limit is a count, not a time, so the result does not depend on the machine.
 
 mod best;
+mod bounds;
 mod figures;
 mod live;
 mod offsets;
@@ -51,9 +52,9 @@ mod packing;
 mod rectangles;
 mod tokens;
 
-use tilewright_ir::{Diagnostic, Graph, MemoryPlan, TextureLimits};
+use tilewright_ir::{Diagnostic, Graph, MemoryPlan, PoolRules, TextureLimits};
 
-pub use figures::{Amounts, Figures, Part, figures};
+pub use figures::{Amounts, Figures, Part, figures, figures_for};
 pub use live::Lifetime;
 
 /// Alignment of buffers that share a pool, in bytes: one cache line.
@@ -85,12 +86,22 @@ pub fn plan(graph: &Graph, strategy: Strategy) -> Result<MemoryPlan, Diagnostic>
 /// The first defect of the graph ([`crate::graph::check::check`]), or a texture that exceeds the limits
 /// (`texture-limits`).
 pub fn plan_within(graph: &Graph, strategy: Strategy, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
-    let problem = live::Problem::new(graph, limits)?;
+    plan_for(graph, strategy, PoolRules::any_width(limits))
+}
+
+/// Plans a graph for a device with the given rules: no pool exceeds the limits, and the width of each texture is a multiple of the
+/// pitch.
+///
+/// # Errors
+/// As [`plan_within`].
+pub fn plan_for(graph: &Graph, strategy: Strategy, rules: PoolRules) -> Result<MemoryPlan, Diagnostic> {
+    let problem = live::Problem::new(graph, rules)?;
     let packings = problem.groups.iter().map(|group| match strategy {
         Strategy::Unshared => packing::unshared(&group.slots),
         Strategy::Compatible => tokens::pack(&group.slots),
-        Strategy::Best => best::pack(group, limits),
+        Strategy::Best => best::pack(group, rules),
     });
+    let packings = packings.map(|packing| packing.with_pitch(rules));
     Ok(problem.assemble(&packings.collect::<Vec<_>>()))
 }
 
@@ -99,5 +110,6 @@ pub fn plan_within(graph: &Graph, strategy: Strategy, limits: TextureLimits) -> 
 /// # Errors
 /// The first defect of the graph.
 pub fn lifetimes(graph: &Graph) -> Result<Vec<Lifetime>, Diagnostic> {
-    Ok(live::Problem::new(graph, TextureLimits { width: u64::MAX, height: u64::MAX })?.lifetimes())
+    let unlimited = TextureLimits { width: u64::MAX, height: u64::MAX };
+    Ok(live::Problem::new(graph, PoolRules::any_width(unlimited))?.lifetimes())
 }

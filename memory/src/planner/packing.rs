@@ -1,6 +1,6 @@
 //! Packings: the pools of one group of tensors, and the tensors' places in them.
 
-use tilewright_ir::{Region, Room};
+use tilewright_ir::{PoolRules, Region, Room};
 
 use super::live::{Slot, whole_region};
 
@@ -15,6 +15,16 @@ impl Packing {
     /// Total size of the pools, in bytes or texels.
     pub(super) fn size(&self) -> u128 {
         self.pools.iter().map(|&pool| area(pool)).sum()
+    }
+
+    /// The same places, in textures whose widths are multiples of the pitch.
+    pub(super) fn with_pitch(mut self, rules: PoolRules) -> Self {
+        for pool in &mut self.pools {
+            if let Room::Texels { width, .. } = pool {
+                *width = rules.pool_width(*width);
+            }
+        }
+        self
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{Region, Room, TextureLimits};
+use tilewright_ir::{PoolRules, Region, Room};
 
 use super::live::Group;
 use super::overlaps::Overlaps;
@@ -29,14 +29,14 @@ pub(super) struct Sheets<'a> {
     group: &'a Group,
     extents: Vec<Extent>,
     overlaps: Overlaps,
-    limits: TextureLimits,
+    rules: PoolRules,
 }
 
 impl<'a> Sheets<'a> {
     /// Prepares the planner. `None` for a group of buffers, or if too many lifetimes overlap.
-    pub(super) fn new(group: &'a Group, limits: TextureLimits) -> Option<Self> {
+    pub(super) fn new(group: &'a Group, rules: PoolRules) -> Option<Self> {
         let extents = group.slots.iter().map(|slot| texels(slot.room)).collect::<Option<Vec<_>>>()?;
-        Some(Self { group, extents, overlaps: Overlaps::new(&group.slots)?, limits })
+        Some(Self { group, extents, overlaps: Overlaps::new(&group.slots)?, rules })
     }
 
     /// Places the slots in the given order; `None` if that takes too many comparisons. `prefer_new` starts a new
@@ -182,7 +182,7 @@ impl Packer<'_> {
 
     /// Enters a rectangle, and the steps that read and write its slot, in a sheet.
     fn put(&self, slot: usize, rectangle: Rectangle, sheet: &mut Sheet) {
-        sheet.extent.width = sheet.extent.width.max(rectangle.right());
+        sheet.extent.width = self.planner.rules.pool_width(sheet.extent.width.max(rectangle.right()));
         sheet.extent.height = sheet.extent.height.max(rectangle.bottom());
         sheet.written.insert(self.planner.group.slots[slot].first);
         sheet.read.extend(self.planner.group.readers[slot].iter().copied());
@@ -190,7 +190,7 @@ impl Packer<'_> {
 
     /// The best position in one sheet; `None` if the sheet is too crowded or would exceed the texture limits.
     fn choose(&mut self, extent: Extent, sheet: &Sheet, at: usize) -> Option<Choice> {
-        let alive = &sheet.alive;
+        let (alive, rules) = (&sheet.alive, self.planner.rules);
         if alive.len() > MAX_ALIVE {
             return None;
         }
@@ -198,10 +198,10 @@ impl Packer<'_> {
         let mut consider = |x: u64, y: u64| {
             let rectangle = Rectangle { x, y, extent };
             let grown = Extent {
-                width: sheet.extent.width.max(rectangle.right()),
+                width: rules.pool_width(sheet.extent.width.max(rectangle.right())),
                 height: sheet.extent.height.max(rectangle.bottom()),
             };
-            if grown.width > self.planner.limits.width || grown.height > self.planner.limits.height {
+            if grown.width > rules.limits.width || grown.height > rules.limits.height {
                 return;
             }
             let added = u128::from(grown.width) * u128::from(grown.height) - sheet.area();

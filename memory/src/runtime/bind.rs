@@ -1,9 +1,7 @@
 //! Checks, before anything runs, that graph, plan, functions and inputs fit together.
 
 use tilewright_interp::Tensor;
-use tilewright_ir::{
-    Bindings, Buffer, Diagnostic, Expr, Graph, GraphTensor, MemoryPlan, PrimFunc, Region, Room, TensorRole,
-};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, Expr, Graph, GraphTensor, MemoryPlan, PrimFunc, Region, Room};
 
 use super::Network;
 use crate::graph::check;
@@ -108,7 +106,7 @@ fn unplaced(graph: &Graph, plan: &MemoryPlan) -> Vec<Diagnostic> {
 
 /// Inputs whose number, element type or shape differs from the graph's.
 fn wrong_inputs(graph: &Graph, inputs: &[Tensor]) -> Vec<Diagnostic> {
-    let wanted: Vec<&GraphTensor> = graph.tensors.iter().filter(|tensor| tensor.role == TensorRole::Input).collect();
+    let wanted: Vec<&GraphTensor> = graph.tensors.iter().filter(|tensor| tensor.role.is_given()).collect();
     if wanted.len() != inputs.len() {
         let message = format!("{} inputs are given, the graph has {}", inputs.len(), wanted.len());
         return vec![fault("graph-inputs", message)];

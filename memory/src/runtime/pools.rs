@@ -2,7 +2,7 @@
 
 use tilewright_device::{BufferSpec, MemoryKind, POISON};
 use tilewright_interp::Tensor;
-use tilewright_ir::{Diagnostic, Pool, Region, Room, TensorRole};
+use tilewright_ir::{Diagnostic, Pool, Region, Room};
 
 use super::bind::Bound;
 use tilewright_compiler::codegen::channel_type;
@@ -22,7 +22,7 @@ pub(super) fn specs(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Vec<BufferSp
         plan.pools.iter().enumerate().map(|(number, pool)| spec(number, pool)).collect::<Result<_, _>>()?;
     let mut contents: Vec<Option<Vec<u8>>> = vec![None; specs.len()];
     let tensors = bound.network.graph.tensors.iter().zip(&plan.places);
-    let given = tensors.filter(|(tensor, _)| tensor.role == TensorRole::Input);
+    let given = tensors.filter(|(tensor, _)| tensor.role.is_given());
     for ((_, place), input) in given.zip(inputs) {
         if specs[place.pool].bytes > MAX_BYTES {
             return Err(fault(format!("pool {} has {} bytes", place.pool, specs[place.pool].bytes)));

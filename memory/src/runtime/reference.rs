@@ -1,7 +1,7 @@
 //! Executes the graph in the interpreter, tensor by tensor.
 
 use tilewright_interp::{Argument, Arguments, Tensor};
-use tilewright_ir::{Diagnostic, GraphTensor, PrimFunc, TensorRole};
+use tilewright_ir::{Diagnostic, GraphTensor, PrimFunc};
 
 use super::GraphFault;
 use super::bind::Bound;
@@ -29,7 +29,7 @@ pub(super) fn run(bound: &Bound<'_>, functions: &[&PrimFunc], inputs: &[Tensor])
     let graph = bound.network.graph;
     let n_tensors = graph.tensors.len();
     let mut all = Reference { written: Vec::new(), held: vec![None; n_tensors], ulp: vec![0; n_tensors] };
-    let given = (0..n_tensors).filter(|&tensor| graph.tensors[tensor].role == TensorRole::Input);
+    let given = (0..n_tensors).filter(|&tensor| graph.tensors[tensor].role.is_given());
     for (tensor, input) in given.zip(inputs) {
         all.keep(bound, tensor, input).map_err(super::input_fault)?;
     }

@@ -156,6 +156,7 @@ pub(crate) fn options() -> Options {
 }
 
 /// A model with its graph, its kernels after the passes, and its plan.
+#[derive(Clone)]
 pub(crate) struct Lowered {
     pub(crate) model: Model,
     pub(crate) network: Network,

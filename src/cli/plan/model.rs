@@ -103,6 +103,11 @@ impl ModelArgs {
         Ok(())
     }
 
+    /// What the width of each texture is a multiple of.
+    pub(super) fn pitch(&self, path: &str) -> u64 {
+        if is_model(path) { self.profile().pitch } else { 1 }
+    }
+
     /// The largest texture: as stated; that of the target for a model; what every device has for a graph.
     pub(super) fn limits(&self, path: &str, stated: Option<TextureLimits>) -> TextureLimits {
         let default = || if is_model(path) { self.profile().limits } else { TextureLimits::PROMISED };

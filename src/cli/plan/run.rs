@@ -1,7 +1,7 @@
 //! The option `--run`: proves the kernels of a planned graph, runs them on the devices and compares with the
 //! interpreter.
 
-use tilewright_ir::{MemoryPlan, Module, TensorRole, TextureLimits};
+use tilewright_ir::{MemoryPlan, Module, TextureLimits};
 use tilewright_script::Source;
 use tilewright_verify::Judge;
 
@@ -49,7 +49,7 @@ pub(super) fn run(
     let read = read.map_err(|faults| Failure::input(&input.source, faults))?;
     printer.diagnostics(&input.source, &read.warnings);
     let of_graph = |faults| Failure::input(request.source, faults);
-    let given = request.graph.graph.tensors.iter().filter(|tensor| tensor.role == TensorRole::Input);
+    let given = request.graph.graph.tensors.iter().filter(|tensor| tensor.role.is_given());
     let inputs = given.zip(0..).map(|(tensor, part)| {
         let numbers = Numbers::new(request.options.seed, part).tensor(tensor.dtype, &tensor.shape);
         numbers.map_err(|what| format!("input `{}`: {what}", tensor.name))

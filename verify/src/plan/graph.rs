@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{Graph, MemoryPlan, PoolPlace, TensorRole};
+use tilewright_ir::{Graph, MemoryPlan, PoolPlace, PoolRules, TensorRole};
 
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
@@ -17,6 +17,8 @@ pub(super) struct Planned<'a> {
     pub(super) graph: &'a Graph,
     /// The plan.
     pub(super) plan: &'a MemoryPlan,
+    /// The rules of the device for textures, if any are asked for.
+    pub(super) rules: Option<PoolRules>,
     /// For each tensor the one that owns its memory: itself, unless it is a view.
     pub(super) roots: Vec<usize>,
     /// Whether the root, or a view of it, is an input.
@@ -31,7 +33,7 @@ impl<'a> Planned<'a> {
     /// # Errors
     /// The verdict for all obligations: unknown if the graph is malformed, since nothing is claimed about it; vacuous if it
     /// is empty; refuted if the plan does not fit it.
-    pub(super) fn new(graph: &'a Graph, plan: &'a MemoryPlan) -> Result<Self, Verdict> {
+    pub(super) fn new(graph: &'a Graph, plan: &'a MemoryPlan, rules: Option<PoolRules>) -> Result<Self, Verdict> {
         let unknown = |reason| Verdict::Unknown(Reason::unsupported(format!("the graph is malformed: {reason}")));
         names_differ(graph).map_err(unknown)?;
         let roots = roots(graph).map_err(unknown)?;
@@ -44,12 +46,12 @@ impl<'a> Planned<'a> {
         let (mut given, mut taken) = (vec![false; roots.len()], vec![false; roots.len()]);
         for (tensor, &root) in graph.tensors.iter().zip(&roots) {
             match tensor.role {
-                TensorRole::Input => given[root] = true,
+                TensorRole::Input | TensorRole::Constant => given[root] = true,
                 TensorRole::Output => taken[root] = true,
                 TensorRole::Intermediate => {}
             }
         }
-        Ok(Self { graph, plan, roots, given, taken })
+        Ok(Self { graph, plan, rules, roots, given, taken })
     }
 
     /// The name of a tensor.

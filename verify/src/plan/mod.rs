@@ -12,7 +12,8 @@
 //! before it is reported. A tensor is alive from the step that writes it first (an input from the start) to the last step
 //! that accesses it or a view of it (an output or an input to the end), both included.
 //!
-//! A device's limits on the size of textures are not an obligation of the plan; they are checked when pools are allocated.
+//! With the rules of a device ([`PoolRules`]), plan-fits also states that each texture is within the limits and that its width is a
+//! multiple of the pitch. Without them, limits are checked when pools are allocated.
 
 mod disjoint;
 mod goals;
@@ -20,7 +21,7 @@ mod graph;
 mod live;
 mod room;
 
-use tilewright_ir::{Graph, MemoryPlan, Region, Room};
+use tilewright_ir::{Graph, MemoryPlan, PoolRules, Region, Room};
 
 use self::graph::Planned;
 use crate::door::inspected;
@@ -60,7 +61,16 @@ impl Judge {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_plan(&self, graph: &Graph, plan: &MemoryPlan) -> Vec<Report> {
-        let planned = Planned::new(graph, plan);
+        self.check_planned(graph, plan, None)
+    }
+
+    /// As [`check_plan`](Self::check_plan); plan-fits also asks that every texture of the plan obeys the rules of a device.
+    pub fn check_plan_for(&self, graph: &Graph, plan: &MemoryPlan, rules: PoolRules) -> Vec<Report> {
+        self.check_planned(graph, plan, Some(rules))
+    }
+
+    fn check_planned(&self, graph: &Graph, plan: &MemoryPlan, rules: Option<PoolRules>) -> Vec<Report> {
+        let planned = Planned::new(graph, plan, rules);
         let decide = |obligation, decide: fn(&Self, &Planned<'_>) -> Decision| {
             Self::report(obligation, Planned::subject(graph, plan), || match &planned {
                 Ok(planned) => decide(self, planned),
@@ -97,7 +107,8 @@ impl Judge {
 
     /// Decides plan-fits by evaluation, and again by Z3 for plans of up to a few thousand tensors.
     fn plan_fits(&self, planned: &Planned<'_>) -> Decision {
-        let pools = (0..planned.plan.pools.len()).find_map(|pool| room::no_pool(planned, pool));
+        let unfit = |pool| room::no_pool(planned, pool).or_else(|| room::against_rules(planned, pool));
+        let pools = (0..planned.plan.pools.len()).find_map(unfit);
         let decided =
             evaluated(pools.or_else(|| (0..planned.roots.len()).find_map(|tensor| room::misfit(planned, tensor))));
         if decided.0.is_proved() {

@@ -66,6 +66,24 @@ pub(super) fn no_pool(planned: &Planned<'_>, number: usize) -> Option<Counterexa
     Some(Counterexample { text: format!("a pool {text}"), assignments, ..Counterexample::default() })
 }
 
+/// The counterexample of a texture that the device cannot make, if the plan is for one: it is above the limits, or its width is no
+/// multiple of the pitch.
+pub(super) fn against_rules(planned: &Planned<'_>, number: usize) -> Option<Counterexample> {
+    let (rules, pool) = (planned.rules?, &planned.plan.pools[number]);
+    let Room::Texels { width, height } = pool.room else { return None };
+    let text = if width > rules.limits.width || height > rules.limits.height {
+        format!("is {width} wide and {height} high, the limits are {}", rules.limits)
+    } else if rules.pitch == 0 || width % rules.pitch != 0 {
+        format!("is {width} wide, which the pitch of {} texels does not divide", rules.pitch)
+    } else {
+        return None;
+    };
+    let at = |name: &str, value: i128| (name.to_owned(), value);
+    let pool = i128::try_from(number).unwrap_or(i128::MAX);
+    let assignments = vec![at("pool", pool), at("width", width.into()), at("height", height.into())];
+    Some(Counterexample { text: format!("a texture {text}"), assignments, ..Counterexample::default() })
+}
+
 /// The counterexample of a misfit.
 fn refuted(planned: &Planned<'_>, tensor: usize, (text, values): Misfit) -> Counterexample {
     let pool = i128::try_from(planned.place(tensor).pool).unwrap_or(i128::MAX);
