@@ -4,10 +4,13 @@
 //! compilation. A program with textures has a second form, whose kernels test each place in a texture before they access
 //! it ([`Options::checked`]): devices do not trap an access outside of a texture.
 
+use std::collections::BTreeSet;
+
 use tilewright_ir::{Diagnostic, PrimFunc, validate};
 use tilewright_verify::{Judge, Report};
 
 use super::divisions::{Divisions, Written, judged};
+use super::spread::Spread;
 use super::{Generated, OPENCL, Options, generate_proved};
 
 /// The kernels of one program in every form that is written or run.
@@ -28,20 +31,33 @@ impl Kernels {
         Self::with(&Divisions::unproved(validate(func)?))
     }
 
-    /// Generates the kernels of a function in both forms. The judge is asked about each division that they have; those that
+    /// Generates the kernels of a function in both forms. The judge is asked whether iterations of the loops that lead each nest are
+    /// independent; those that are become work-items. It is asked about each division, too; those that
     /// it proves are written with the operators of C, all others as calls of a helper.
     ///
     /// # Errors
     /// As for [`Kernels::of`].
     pub fn proved(judge: &Judge, func: &PrimFunc) -> Result<Self, Vec<Diagnostic>> {
-        judged(judge, validate(func)?, Self::with, |forms| {
+        let Spread { func, reports, notes } = Spread::judged(judge, func);
+        let kernels = judged(judge, validate(&func)?, Self::with, |forms| {
             let mut written = Written::default();
             [Some(&forms.plain), forms.checked.as_ref()]
                 .into_iter()
                 .flatten()
                 .for_each(|form| written.extend(&form.divisions));
             written.calls
-        })
+        })?;
+        Ok(kernels.spread(reports, &notes))
+    }
+
+    /// Adds what was proved of loops that run as work-items, and what is to be known of those that do not.
+    fn spread(mut self, reports: Vec<Report>, notes: &BTreeSet<String>) -> Self {
+        self.reports.splice(0..0, reports);
+        for form in [Some(&mut self.plain), self.checked.as_mut()].into_iter().flatten() {
+            form.metadata.notes.extend(notes.iter().cloned());
+            form.metadata.notes.sort_unstable();
+        }
+        self
     }
 
     /// Both forms with the divisions that are proved.
@@ -63,7 +79,8 @@ impl Kernels {
         self.checked.as_ref()
     }
 
-    /// The reports on the divisions that are written with the operators of C (obligation *dividend*), all of them proved.
+    /// The reports on serial loops that run as work-items (obligation *race*) and on the divisions that are written with the operators
+    /// of C (obligation *dividend*), all of them proved.
     pub fn reports(&self) -> &[Report] {
         &self.reports
     }

@@ -18,19 +18,20 @@ use std::fmt::Write as _;
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    BinaryOp, Diagnostic, Expr, Interval, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, TypeClass, Var,
+    BinaryOp, Diagnostic, Expr, PrimFunc, SharedExpr, Stmt, StmtKind, ThreadTag, TypeClass, Var,
 };
 
 use super::checked::Site;
 use super::code::PREFIX;
 use super::divisions::{Proved, Written};
 use super::helpers::Helpers;
-use super::independent::{leading_loops, separates, separates_in};
+use super::independent::{separates, separates_in};
+use super::spread::{Scalars, work_items};
 use super::join::Parts;
 use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
 use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
-use super::range::{constant, type_range};
+use super::range::constant;
 use super::target::{Refusal, Target};
 use super::writer::Writer;
 use super::{Generated, Options};
@@ -93,16 +94,12 @@ impl<'a> SourceBuilder<'a> {
 
     /// Declares symbolic extents and scalar parameters, which every kernel may take.
     fn scalars(&mut self) {
-        let symbols = self.func.symbols();
-        let params = self.func.params.iter().filter(|param| param.dtype().scalar != ScalarType::Handle);
-        let others = params.filter(|param| !symbols.contains(param));
-        let all: Vec<_> = symbols.iter().map(|var| (var, true)).chain(others.map(|var| (var, false))).collect();
-        for (var, is_symbol) in all {
-            self.base.declare(var);
-            self.base.known_scalars.insert(var.clone());
-            let range = type_range(var.dtype().scalar);
-            self.base.ranges.insert(var, if is_symbol { Interval { low: 1, ..range } } else { range });
-            self.metadata.scalars.push(ScalarInfo { var: var.clone(), is_symbol });
+        let scalars = Scalars::of(self.func);
+        self.base.ranges = scalars.ranges();
+        self.base.known_scalars = scalars.names();
+        for (var, is_symbol) in scalars.all {
+            self.base.declare(&var);
+            self.metadata.scalars.push(ScalarInfo { var, is_symbol });
         }
     }
 
@@ -285,14 +282,7 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [
 /// work-items touch the same element. As many loops as possible are bound: devices need many work-items.
 fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[Expr; 3]>) {
     let one = || [1, 1, 1].map(Expr::int);
-    let mut loops = leading_loops(nest);
-    let fixed = |expr: &Expr| !expr.reads_memory() && expr.vars().iter().all(|var| writer.known_scalars.contains(var));
-    let known = loops.iter().take_while(|inner| fixed(&inner.extent) && fixed(&inner.min)).count();
-    loops.truncate(known);
-    let parallel = loops.iter().take_while(|inner| inner.kind == tilewright_ir::ForKind::Parallel).count();
-    let vars: Vec<_> = loops.iter().map(|inner| inner.var.clone()).collect();
-    let independent = |count: &usize| separates(&vars[..*count], nest, &writer.ranges);
-    let count = (parallel + 1..=loops.len()).rev().find(independent).unwrap_or(parallel);
+    let (mut loops, count) = work_items(nest, &writer.known_scalars, &writer.ranges);
     loops.truncate(count);
     if loops.is_empty() {
         return (Binding::Single, one(), None);

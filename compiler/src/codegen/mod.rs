@@ -26,6 +26,7 @@
 //! | module | |
 //! |---|---|
 //! | `kernel`, `launch`, `independent` | nests to kernels, loops to launch axes, barriers |
+//! | `spread` | which loops the judge proves to be independent |
 //! | `arrays` | memory of a work-item and of a work-group |
 //! | `stmt`, `expr`, `image`, `writer` | statements, expressions, textures, memory |
 //! | `range` | which sums can wrap |
@@ -53,6 +54,7 @@ mod names;
 pub mod opencl;
 mod plan;
 mod range;
+mod spread;
 mod stmt;
 mod target;
 mod writer;
