@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use tilewright_interp::Tensor;
-use tilewright_ir::{MemoryPlan, Module, TensorRole, TextureLimits};
+use tilewright_ir::{MemoryPlan, Module, PoolRules, TensorRole, TextureLimits};
 use tilewright_script::Source;
 use tilewright_verify::{Judge, Report};
 
@@ -78,7 +78,7 @@ struct Subject {
     kernels: Source,
     programs: Vec<Program>,
     model: Option<Loaded>,
-    limits: TextureLimits,
+    rules: PoolRules,
 }
 
 /// Compiles a model or a graph: writes the whole folder, or nothing.
@@ -87,23 +87,23 @@ struct Subject {
 /// Bad input, or a folder that cannot be written.
 pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let subject = subject(args, printer)?;
-    let Subject { source, document, limits, .. } = &subject;
-    let (graph, limits) = (&document.graph, *limits);
+    let Subject { source, document, rules, .. } = &subject;
+    let (graph, rules, limits) = (&document.graph, *rules, rules.limits);
     let options = crate::cli::pipeline_options(global, &Shapes::default(), None);
     let judge = options.judge().map_err(|error| Failure::Internal(error.to_string()))?;
     let fault = |fault| Failure::input(source, vec![plan::placed(fault, source, &graph.graph, limits)]);
     let planner = args.network.planner.unwrap_or_default();
-    let plan = plan::planned(planner, document, limits).map_err(fault)?;
+    let plan = plan::planned(planner, document, rules).map_err(fault)?;
     let mut report = PlanReport::new(&Planned {
         file: &source.name,
         graph: &graph.graph,
         plan: &plan,
         lifetimes: &planner::lifetimes(&graph.graph).map_err(fault)?,
-        figures: &planner::figures(&graph.graph, &plan, limits).map_err(fault)?,
+        figures: &planner::figures_for(&graph.graph, &plan, rules).map_err(fault)?,
         planner: planner.name(),
-        limits,
+        rules,
     });
-    report.verdicts = judge.check_plan(&graph.graph, &plan);
+    report.verdicts = judge.check_plan_for(&graph.graph, &plan, rules);
     let summary = report.summary();
     let request = Request { source, graph, plan: &plan, summary, limits, options: &options };
     let (functions, proved) = lower(&subject, &request, &judge, printer)?;
@@ -151,7 +151,8 @@ fn subject(args: &Args, printer: &mut Printer) -> Result<Subject, Failure> {
         let document = Document { graph: loaded.network.graph.clone(), plan: None };
         let kernels = Source { name: format!("{file} for {}", loaded.profile.name), text: String::new() };
         let programs = loaded.network.programs.clone();
-        return Ok(Subject { source, document, kernels, programs, model: Some(loaded), limits });
+        let rules = PoolRules { limits, pitch: profile.pitch };
+        return Ok(Subject { source, document, kernels, programs, model: Some(loaded), rules });
     }
     if network.target.is_some() {
         return Err(wrong("model-option", "--target is for models: a graph says itself what is in textures"));
@@ -172,8 +173,8 @@ fn subject(args: &Args, printer: &mut Printer) -> Result<Subject, Failure> {
     let wanted: Vec<&str> = bound.functions.iter().map(|func| func.name.as_str()).collect();
     let programs = read.programs.iter().filter(|program| wanted.contains(&program.func.name.as_str())).cloned();
     let programs = programs.collect();
-    let limits = args.limits.limits.unwrap_or(TextureLimits::PROMISED);
-    Ok(Subject { source, document, kernels: input.source, programs, model: None, limits })
+    let rules = PoolRules::any_width(args.limits.limits.unwrap_or(TextureLimits::PROMISED));
+    Ok(Subject { source, document, kernels: input.source, programs, model: None, rules })
 }
 
 /// Lowers and proves the kernels.
@@ -198,7 +199,7 @@ fn files(args: &Args, subject: &Subject, plan: &MemoryPlan, proved: &Proved) -> 
     let deployment = Deployment {
         file: &subject.source.name,
         target: subject.model.as_ref().map_or("opencl", |loaded| loaded.profile.name),
-        limits: subject.limits,
+        limits: subject.rules.limits,
         graph,
         plan,
         shipment: &shipment,
