@@ -92,6 +92,10 @@ fn groups(instance: &Instance<'_>) -> Vec<(BTreeSet<usize>, Vec<usize>)> {
             groups.push((joined.into_iter().flat_map(|(own, _)| own).chain(axes).collect(), outputs));
         }
     }
+    if groups.is_empty() {
+        // There is one index, which has an image or not.
+        groups.push((BTreeSet::new(), Vec::new()));
+    }
     groups
 }
 

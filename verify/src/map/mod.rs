@@ -5,9 +5,8 @@
 //!
 //! | word | what decides |
 //! |---|---|
-//! | `intervals` | the ranges of the values, without looking at any point |
 //! | `enumeration` | all points of a constant shape; small shapes of a symbolic claim, which can only refute |
-//! | `gf2` | linear algebra over GF(2), for maps that move and mix bits |
+//! | `gf2` | Z3 over bit-vectors, for maps that move and mix bits, with what linear algebra over GF(2) finds |
 //! | `z3` | Z3: linear goals directly, flattened ones with symbolic extents digit by digit through the lemmas |
 //!
 //! A refutation comes with a counterexample that was evaluated, and that `shrink` has made small.
