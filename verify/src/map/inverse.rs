@@ -41,8 +41,11 @@ fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
         let images = mentioned(back, &inverse.vars);
         instance.box_over(images.into_iter().flat_map(|output| instance.axes_of(output)).chain([axis]).collect())
     });
-    let there =
-        instance.in_boxes(boxes.collect(), limit, |index| lost(instance.claim, inverse, &instance.symbols, index));
+    // Every index has an image, whether the inverse makes use of each output or not.
+    let valued = (0..instance.shape.len()).map(|output| instance.box_over(instance.axes_of(output)));
+    let there = instance.in_boxes(boxes.chain(valued).collect(), limit, |index| {
+        lost(instance.claim, inverse, &instance.symbols, index)
+    });
     let Answer::Holds(points) = there else { return there };
     if sabotage::on("right-inverse-ignored") {
         return Answer::Holds(points);
@@ -72,7 +75,8 @@ pub(super) fn reached(instance: &Instance<'_>, inverse: &InverseClaim, limit: u6
         .claim
         .predicate
         .map(|predicate| box_over(mentioned(predicate, map.vars()).into_iter().flat_map(places_of).collect()));
-    instance.in_boxes(inside.chain(again).chain(admitted).collect(), limit, |place| {
+    let padding = box_over(BTreeSet::new());
+    instance.in_boxes(inside.chain(again).chain(admitted).chain([padding]).collect(), limit, |place| {
         unreached(instance.claim, inverse, &instance.symbols, place)
     })
 }

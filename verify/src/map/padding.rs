@@ -43,7 +43,11 @@ fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(inverse) = instance.claim.inverse else { return Answer::Open(Reason::undecided("no inverse is claimed")) };
     let images = mentioned(&inverse.padding, &inverse.vars);
     let asked = instance.box_over(images.into_iter().flat_map(|output| instance.axes_of(output)).collect());
-    let there = instance.in_boxes(vec![asked], limit, |index| hit(instance.claim, inverse, &instance.symbols, index));
+    // Every index has an image, whether the predicate makes use of each output or not.
+    let valued = (0..instance.shape.len()).map(|output| instance.box_over(instance.axes_of(output)));
+    let there = instance.in_boxes(valued.chain([asked]).collect(), limit, |index| {
+        hit(instance.claim, inverse, &instance.symbols, index)
+    });
     let Answer::Holds(points) = there else { return there };
     let used = instance.box_over((0..instance.shape.len()).flat_map(|output| instance.axes_of(output)).collect());
     let is_small = |extents: &[i128]| count(extents).is_some_and(|points| points <= REMEMBERED.min(limit));
