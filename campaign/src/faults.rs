@@ -315,8 +315,11 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Maps, "collision-skips-last", "the search for collisions leaves out the last point of a block"),
     fault(Area::Maps, "padding-one-way", "enumeration asks only whether padding is reached, not whether the rest is"),
     fault(Area::Maps, "right-inverse-ignored", "enumeration asks of an inverse only that it leads back"),
-    fault(Area::Maps, "ends-of-shared-axes", "a sum of two values of one index is taken to reach both their ends"),
-    fault(Area::Maps, "remainders-of-fewer", "so many neighbours less one are taken to have all remainders"),
+    fault(
+        Area::Maps,
+        "any-index-reaches",
+        "an index outside of a restricted domain is taken to reach the end of an axis",
+    ),
     fault(
         Area::Maps,
         "bits-skip-lowest",

@@ -53,44 +53,52 @@ impl Expr {
     /// assert_eq!(Expr::from(&c).floor_div(Expr::int(4)).eval_index(&bindings), Ok(25));
     /// ```
     pub fn eval_index(&self, bindings: &Bindings) -> Result<i128, EvalError> {
+        self.eval_index_by(&|var| bindings.get(var).copied())
+    }
+
+    /// As [`Expr::eval_index`], with the value of each variable from a function.
+    ///
+    /// # Errors
+    /// As [`Expr::eval_index`].
+    pub fn eval_index_by(&self, value_of: &impl Fn(&Var) -> Option<i128>) -> Result<i128, EvalError> {
         let scalar = |source| EvalError::Scalar { source, expr: self.to_string() };
         let overflow = || scalar(ScalarError::Overflow);
         let not_an_index = || EvalError::NotAnIndex(self.to_string());
         match self {
             Self::Int { value, .. } => Ok(*value),
-            Self::Var(var) => bindings.get(var).copied().ok_or_else(|| EvalError::Unbound(var.name().to_owned())),
+            Self::Var(var) => value_of(var).ok_or_else(|| EvalError::Unbound(var.name().to_owned())),
             Self::Binary(op, lhs, rhs) => {
-                let (a, b) = (lhs.eval_index(bindings)?, rhs.eval_index(bindings)?);
+                let (a, b) = (lhs.eval_index_by(value_of)?, rhs.eval_index_by(value_of)?);
                 op.eval_exact(a, b, shift_type(*op, lhs)).map_err(scalar)
             }
-            Self::Unary(UnaryOp::Neg, operand) => operand.eval_index(bindings)?.checked_neg().ok_or_else(overflow),
-            Self::Unary(UnaryOp::Not, operand) => Ok(i128::from(operand.eval_index(bindings)? == 0)),
-            Self::Unary(UnaryOp::BitNot, operand) => Ok(!operand.eval_index(bindings)?),
+            Self::Unary(UnaryOp::Neg, operand) => operand.eval_index_by(value_of)?.checked_neg().ok_or_else(overflow),
+            Self::Unary(UnaryOp::Not, operand) => Ok(i128::from(operand.eval_index_by(value_of)? == 0)),
+            Self::Unary(UnaryOp::BitNot, operand) => Ok(!operand.eval_index_by(value_of)?),
             Self::Call(MathFn::Abs, args) => match &**args {
-                [arg] => arg.eval_index(bindings)?.checked_abs().ok_or_else(overflow),
+                [arg] => arg.eval_index_by(value_of)?.checked_abs().ok_or_else(overflow),
                 _ => Err(not_an_index()),
             },
             // `Select` evaluates both arms, so an error in either is one of the whole; `IfThenElse` evaluates the chosen
             // arm only.
             Self::Select(c, a, b) => {
-                let (c, a, b) = (c.eval_index(bindings)?, a.eval_index(bindings)?, b.eval_index(bindings)?);
+                let (c, a, b) = (c.eval_index_by(value_of)?, a.eval_index_by(value_of)?, b.eval_index_by(value_of)?);
                 Ok(if c != 0 { a } else { b })
             }
             Self::IfThenElse(c, a, b) => {
-                if c.eval_index(bindings)? != 0 {
-                    a.eval_index(bindings)
+                if c.eval_index_by(value_of)? != 0 {
+                    a.eval_index_by(value_of)
                 } else {
-                    b.eval_index(bindings)
+                    b.eval_index_by(value_of)
                 }
             }
             Self::Cast(ty, value) if ty.scalar.is_integer() && ty.is_scalar() => {
-                let exact = value.eval_index(bindings)?;
+                let exact = value.eval_index_by(value_of)?;
                 // A cast that wraps would have another value than over the integers, so it has none here.
                 let (low, high) = ty.scalar.integer_range().unwrap_or((0, 0));
                 if (low..=high).contains(&exact) { Ok(exact) } else { Err(overflow()) }
             }
             Self::Cast(ty, value) if ty.scalar == ScalarType::Bool && value.dtype().is_scalar() => {
-                Ok((value.eval_index(bindings)? != 0).into())
+                Ok((value.eval_index_by(value_of)? != 0).into())
             }
             Self::Cast(..)
             | Self::Float { .. }

@@ -25,12 +25,13 @@ use tilewright_ir::{
     Var, sabotage,
 };
 
-use crate::access::{Access, accesses, describe};
+use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::lanes::{one_to_one, renamed};
 use crate::obligation::Obligation;
 use crate::pass::holds;
 use crate::path::{Path, Step, each_statement, sites_in};
+use crate::words::describe;
 
 /// A block at its place in a program.
 struct Placed<'a> {

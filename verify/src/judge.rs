@@ -173,6 +173,8 @@ pub struct Judge {
     /// Points of a constant shape that may be enumerated to prove an obligation.
     pub(crate) most_points: u64,
     pub(crate) part_steps: u64,
+    /// Whether goals are proved over bit-vectors.
+    in_bits: bool,
     /// Whether what is open of the program after may follow from the program before.
     pub(crate) takes_over: bool,
     /// When all that is asked has to be decided.
@@ -205,6 +207,7 @@ impl Judge {
             windows: Windows::default(),
             most_points: config.most_points,
             part_steps: config.part_steps,
+            in_bits: false,
             takes_over: false,
             until: None,
         })
@@ -256,7 +259,7 @@ impl Judge {
     /// A question about a program or a map with these extents.
     pub(crate) fn question(&self, names: &mut Names, extents: &[Var]) -> Question {
         let strategy = self.search.begin(Context::new(&self.solver), &self.lemmas);
-        let mut question = Question::new(strategy, self.record.clone());
+        let mut question = Question::new(strategy, self.in_bits, self.record.clone());
         for extent in extents {
             question.declare(names, extent, Kind::Extent);
         }
@@ -268,6 +271,11 @@ impl Judge {
         let budget = self.solver.budget();
         let solver = self.solver.limited_to(Budget { rlimit: budget.rlimit.min(rlimit), ..budget });
         Self { solver, ..self.clone() }
+    }
+
+    /// The judge whose goals are proved over bit-vectors. It shares the memo.
+    pub(crate) fn in_bits(&self) -> Self {
+        Self { in_bits: true, ..self.clone() }
     }
 
     /// Keeps the steps of a proof for the certificate, if one is wanted.

@@ -24,7 +24,8 @@
 //! solvers, from what [`record`] kept), and [`verdict`], [`obligation`], [`method`] and [`reason`] (the parts of a report).
 //!
 //! **Tiers**, the cheaper ones first: intervals, `enumerate` (all points of a box; large boxes last), [`digits`] (a
-//! certificate that the untrusted side found and this one checks), [`gf2`] (linear algebra over bits), Z3 through a
+//! certificate that the untrusted side found and this one checks), bit-vectors (with `gf2`, linear algebra that finds inverses and
+//! counterexamples), Z3 through a
 //! [`question`]. Maps of passes and memory plans are decided twice, by a cheap tier and by Z3.
 //!
 //! **Obligations**: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `dividend` of the
@@ -51,7 +52,7 @@ mod fills;
 mod finder;
 pub mod flow;
 mod forms;
-pub mod gf2;
+mod gf2;
 pub mod goal;
 mod inherited;
 mod iterations;
@@ -82,6 +83,7 @@ mod texture;
 pub mod translate;
 pub mod verdict;
 mod view;
+mod words;
 
 pub use door::Grounds;
 pub use judge::{Config, Judge, Place, Report, Side};

@@ -20,7 +20,6 @@ use tilewright_ir::{phases::is_of_group, visit::Substitution};
 pub(crate) use goal::{Goal, GoalKind};
 pub(crate) use memory::{Choice, Read, loads, with_old_loads};
 
-use crate::access::describe;
 use crate::claims::Relation;
 use crate::correspondence::{Correspondence, LoadPair, Pair, Row, Value};
 use crate::forms::{has_value, plain, unfolded};
@@ -29,6 +28,7 @@ use crate::lanes;
 use crate::map::has_operation;
 use crate::obligation::Obligation;
 use crate::path::{Path, Step, premises, sites_in};
+use crate::words::describe;
 
 /// The walk.
 pub(crate) struct Lockstep<'a> {

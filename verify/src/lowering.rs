@@ -14,9 +14,8 @@ use tilewright_ir::{
     StoreRole, Var,
 };
 
-use crate::access::{Base, at_point, describe};
+use crate::access::{Base, at_point};
 use crate::claims::Relation;
-use crate::concrete::tuple;
 use crate::door::inspected;
 use crate::finder;
 use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported, worse};
@@ -27,6 +26,7 @@ use crate::pass::{equal, fit, guessed_if, holds, same_value};
 use crate::path::{Path, Site, Step, sites};
 use crate::sample;
 use crate::verdict::{Counterexample, Verdict};
+use crate::words::describe;
 
 /// A store of the program and what surrounds it.
 struct Written<'a> {
@@ -281,8 +281,9 @@ impl<'a> Lowering<'a> {
         let pairs: Vec<_> = element.iter().cloned().zip(store.indices.iter().cloned()).collect();
         let mut decision = equal(self.judge, &store.path, &pairs);
         let read = self.holders_as_tensors(store.value);
-        if let Some(found) = differ(store, &expected, &read) {
-            return (Verdict::Refuted(found), Method::Evaluation);
+        if let Some(bindings) = sample::difference(&store.path, 60, [&expected, &read], [&sample::own_place; 2]) {
+            let text = format!("the definition says `{expected}`, the program `{read}`");
+            return (Verdict::Refuted(at_point(&store.path, &bindings, text)), Method::Evaluation);
         }
         let relation = Relation::default();
         let along = finder::values(&expected, &read, store.path.clone(), &relation);
@@ -482,18 +483,6 @@ fn init_first(init: &Written<'_>, update: &Written<'_>) -> Option<Decision> {
         }
     }
     None
-}
-
-/// An iteration at which two values differ, on memory that nobody wrote.
-fn differ(store: &Written<'_>, expected: &Expr, found: &Expr) -> Option<Counterexample> {
-    let place = |buffer: &Buffer, index: &[i128]| Some(format!("{buffer:?}{}", tuple(index)));
-    store.path.samples(60).iter().find_map(|bindings| {
-        let (old, new) = (sample::lanes(expected, bindings, &place)?, sample::lanes(found, bindings, &place)?);
-        let same = old.len() == new.len() && old.iter().zip(&new).all(|(x, y)| x.same(*y));
-        (!same).then(|| {
-            at_point(&store.path, bindings, format!("the definition says `{expected}`, the program `{found}`"))
-        })
-    })
 }
 
 /// 0 in the type of an extent.

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use rayon::prelude::*;
 use tilewright_ir::equal::same_operation;
 use tilewright_ir::{
-    Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Comparison, Evidence, Expr, IndexMap, PrimFunc, Var,
+    Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Comparison, Evidence, Expr, PrimFunc, Var,
 };
 
 use crate::access::{Base, at_point, bindings_of, overflow};
@@ -346,8 +346,7 @@ fn left_behind(claim: &BufferClaim, alias: &Buffer) -> Decision {
             tuple(there)
         )
     };
-    let moved = first_moved(&claim.map, &claim.after);
-    match moved {
+    match sample::first_moved(&claim.map, &claim.after) {
         Some((index, there)) => {
             let text = text(&index, &there);
             let found = Counterexample { text, indices: vec![index], ..Counterexample::default() };
@@ -355,28 +354,6 @@ fn left_behind(claim: &BufferClaim, alias: &Buffer) -> Decision {
         }
         None => unsupported(format!("{alias} was left out of a layout change of its memory")),
     }
-}
-
-/// The first index whose row-major place changes under a map, with its image.
-fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)> {
-    let symbols = free_vars(map.domain().iter().chain(&after.shape), map.vars());
-    for bindings in crate::concrete::instances(&symbols) {
-        let domain = crate::concrete::extents(map.domain(), &bindings)?;
-        let shape = crate::concrete::extents(&after.shape, &bindings)?;
-        let place = |index: &[i128], shape: &[i128]| {
-            index
-                .iter()
-                .zip(shape)
-                .try_fold(0i128, |place, (index, extent)| place.checked_mul(*extent)?.checked_add(*index))
-        };
-        for index in crate::concrete::points(&domain, 4096) {
-            let image = map.eval(&index, &bindings).ok()?;
-            if place(&index, &domain) != place(&image, &shape) {
-                return Some((index, image));
-            }
-        }
-    }
-    None
 }
 
 pub(crate) fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal) -> Decision {
@@ -496,12 +473,8 @@ pub(crate) fn same_value(judge: &Judge, path: &Path, (old, new): (&Expr, &Expr),
         Verdict::Vacuous(_) => return fits,
         Verdict::Refuted(_) | Verdict::Unknown(_) | Verdict::Skipped(_) => {}
     }
-    let differ = |bindings: &Bindings| {
-        let place = |_: &Buffer, _: &[i128]| None;
-        let (x, y) = (sample::lanes(old, bindings, &place)?, sample::lanes(new, bindings, &place)?);
-        (x.len() != y.len() || x.iter().zip(&y).any(|(x, y)| !x.same(*y))).then(|| bindings.clone())
-    };
-    if let Some(bindings) = path.samples(TRIED).iter().find_map(differ) {
+    let nowhere = |_: &Bindings, _: &Buffer, _: &[i128]| None;
+    if let Some(bindings) = sample::difference(path, TRIED, [old, new], [&nowhere, &nowhere]) {
         let text = format!("`{old}` became `{new}`, which is another value");
         return (Verdict::Refuted(at_point(path, &bindings, text)), Method::Evaluation);
     }
@@ -563,24 +536,13 @@ fn proved(
 /// Evaluates both stores on memory that nobody wrote: corresponding elements have the same made-up value. Finding no
 /// difference proves nothing: the other goals do.
 fn stores(path: &Path, (before, after): (&Expr, &Expr), evidence: &Evidence) -> Decision {
-    for bindings in path.samples(TRIED / 2) {
-        let place_before = |buffer: &Buffer, index: &[i128]| moved_place(evidence, buffer, index, &bindings);
-        let place_after = |buffer: &Buffer, index: &[i128]| Some(format!("{buffer:?}{}", tuple(index)));
-        let old = sample::lanes(before, &bindings, &place_before);
-        let new = sample::lanes(after, &bindings, &place_after);
-        let (Some(old), Some(new)) = (old, new) else { continue };
-        if old.len() != new.len() || old.iter().zip(&new).any(|(x, y)| !x.same(*y)) {
+    let moved =
+        |bindings: &Bindings, buffer: &Buffer, index: &[i128]| sample::moved_place(evidence, bindings, buffer, index);
+    match sample::difference(path, TRIED / 2, [before, after], [&moved, &sample::own_place]) {
+        Some(bindings) => {
             let text = format!("the value `{before}` became `{after}`, which is another one");
-            return (Verdict::Refuted(at_point(path, &bindings, text)), Method::Evaluation);
+            (Verdict::Refuted(at_point(path, &bindings, text)), Method::Evaluation)
         }
-    }
-    (inspected(), Method::SameText)
-}
-
-/// The name of an element of the program before: where the claims say that it is after the pass.
-fn moved_place(evidence: &Evidence, buffer: &Buffer, index: &[i128], symbols: &Bindings) -> Option<String> {
-    match evidence.buffers.iter().find(|claim| claim.before == *buffer) {
-        Some(claim) => Some(format!("{:?}{}", claim.after, tuple(&claim.map.eval(index, symbols).ok()?))),
-        None => Some(format!("{buffer:?}{}", tuple(index))),
+        None => (inspected(), Method::SameText),
     }
 }

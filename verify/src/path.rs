@@ -10,13 +10,14 @@
 //! nothing under the condition writes its buffer, through no view of it. Arithmetic on loaded values may have wrapped, so that
 //! only comparisons of the loaded values themselves are premises.
 
+mod samples;
+
 use std::sync::Arc;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Traps, UnaryOp, Var};
 
-use crate::concrete::instances;
 use crate::goal::Kind;
 use crate::question::Question;
 use crate::steps::Steps;
@@ -181,20 +182,6 @@ impl Path {
         names.assume_types(question);
     }
 
-    /// Concrete iterations that reach the end of the path, at most `limit` for each instance of the symbols: all loops
-    /// at their first iteration, all at their last one, then mixtures. A path whose guards read memory has no samples,
-    /// because the contents of memory are not known.
-    pub fn samples(&self, limit: usize) -> Vec<Bindings> {
-        let mut found = Vec::new();
-        let instances = instances(&self.symbols);
-        let each = limit.div_ceil(instances.len().max(1)).max(24);
-        for mut instance in instances {
-            self.give_scalars(&mut instance);
-            found.extend((0..each).filter_map(|attempt| self.attempt(attempt, instance.clone())));
-        }
-        found
-    }
-
     /// Whether one of a few concrete executions gets to the end of the path. False does not mean that none does.
     pub fn is_reached(&self) -> bool {
         self.is_reached_where(|_| true)
@@ -202,55 +189,18 @@ impl Path {
 
     /// The same for executions that meet a further condition.
     pub(crate) fn is_reached_where(&self, is_met: impl Fn(&Bindings) -> bool) -> bool {
-        instances(&self.symbols).into_iter().any(|mut instance| {
-            self.give_scalars(&mut instance);
-            (0..24).any(|attempt| self.attempt(attempt, instance.clone()).is_some_and(|found| is_met(&found)))
-        })
+        self.candidates().any(|found| self.is_execution(&found) && is_met(&found))
     }
 
-    /// Binds each scalar parameter to a small value of its type.
-    fn give_scalars(&self, bindings: &mut Bindings) {
-        for (position, scalar) in self.scalars.iter().enumerate() {
-            let (low, high) = scalar.dtype().scalar.integer_range().unwrap_or((0, 3));
-            bindings.insert(scalar.clone(), [1, 3, 0, 2][position % 4].clamp(low, high));
-        }
-    }
-
-    /// Walks the path once, in the iterations that the number of the attempt chooses. `None` if that execution does not
-    /// get to the end.
-    fn attempt(&self, attempt: usize, mut bindings: Bindings) -> Option<Bindings> {
-        let mut state = (attempt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for step in &self.steps {
-            match step {
-                Step::Let(var, value) => {
-                    if let Ok(value) = value.eval_index(&bindings) {
-                        bindings.insert(var.clone(), value);
-                    }
-                }
-                Step::Guard(cond, holds) => {
-                    if (cond.eval_index(&bindings).ok()? != 0) != *holds {
-                        return None;
-                    }
-                }
-                Step::Loop(var, min, extent) => {
-                    let (min, extent) = (min.eval_index(&bindings).ok()?, extent.eval_index(&bindings).ok()?);
-                    if extent <= 0 {
-                        return None;
-                    }
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    // The first and last iterations are where accesses leave their buffers, so they are chosen more
-                    // often than others.
-                    let offset = match (attempt, state >> 61) {
-                        (0, _) | (2.., 0) => 0,
-                        (1, _) | (2.., 1) => extent - 1,
-                        (2.., 2) => 1.min(extent - 1),
-                        _ => i128::from(state >> 20).rem_euclid(extent),
-                    };
-                    bindings.insert(var.clone(), min + offset);
-                }
-            }
-        }
-        Some(bindings)
+    /// Whether concrete values are those of an execution: each parameter has a value that it can have, and the path admits all.
+    fn is_execution(&self, bindings: &Bindings) -> bool {
+        let within = |var: &Var, low: i128| {
+            let (least, greatest) = var.dtype().scalar.integer_range().unwrap_or((i128::MIN, i128::MAX));
+            bindings.get(var).is_some_and(|value| (low.max(least)..=greatest).contains(value))
+        };
+        self.symbols.iter().all(|symbol| within(symbol, 1))
+            && self.scalars.iter().all(|scalar| within(scalar, i128::MIN))
+            && self.admits(bindings)
     }
 
     /// Calls `visit` at the end of the path for every iteration in order, until it returns something or `limit`
@@ -308,17 +258,6 @@ impl Path {
                 range.is_ok_and(|(min, extent)| value.is_some_and(|value| (min..min + extent).contains(&value)))
             }
         })
-    }
-
-    /// The values of the symbols, and those of scalars and loop variables, by name.
-    pub fn describe(&self, bindings: &Bindings) -> (Named, Named) {
-        let named = |vars: &[Var]| {
-            let value = |var: &Var| bindings.get(var).map(|&value| (var.name().to_owned(), value));
-            vars.iter().filter_map(value).collect::<Vec<_>>()
-        };
-        let mut others = named(&self.scalars);
-        others.extend(named(&self.loops()));
-        (named(&self.symbols), others)
     }
 }
 
@@ -502,9 +441,6 @@ fn divisors(cond: &Expr) -> Vec<&Expr> {
     }
     found
 }
-
-/// Values by name.
-pub type Named = Vec<(String, i128)>;
 
 /// A statement together with the path to it.
 #[derive(Clone, Debug)]

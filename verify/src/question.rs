@@ -25,14 +25,16 @@ pub struct Question {
     is_possible: Arc<OnceLock<Result<Consistency, Failure>>>,
     /// Finds the proofs.
     strategy: Box<dyn Strategy>,
+    /// Whether goals are proved over bit-vectors.
+    in_bits: bool,
     /// Present if proofs are kept for a certificate.
     record: Option<Record>,
 }
 
 impl Question {
     /// Nothing is assumed yet.
-    pub(crate) fn new(strategy: Box<dyn Strategy>, record: Option<Record>) -> Self {
-        Self { premises: Vec::new(), is_possible: Arc::default(), strategy, record }
+    pub(crate) fn new(strategy: Box<dyn Strategy>, in_bits: bool, record: Option<Record>) -> Self {
+        Self { premises: Vec::new(), is_possible: Arc::default(), strategy, in_bits, record }
     }
 
     /// The same premises, to which more can be added.
@@ -42,6 +44,7 @@ impl Question {
             premises: self.premises.clone(),
             is_possible: Arc::clone(&self.is_possible),
             strategy: self.strategy.fork(),
+            in_bits: self.in_bits,
             record: self.record.as_ref().map(|record| record.after(self.context().steps())),
         }
     }
@@ -108,16 +111,8 @@ impl Question {
     /// # Errors
     /// It is refuted by a model that was evaluated, or not proved; or the strategy returned what is no proof of it.
     pub fn settle(&mut self, conclusion: &Prop) -> Result<Grounds, Failure> {
-        let fact = self.strategy.prove(conclusion)?;
-        self.shown(conclusion, &fact)
-    }
-
-    /// Has a goal proved over bit-vectors.
-    ///
-    /// # Errors
-    /// As [`Question::settle`].
-    pub(crate) fn settle_in_bits(&mut self, conclusion: &Prop) -> Result<Grounds, Failure> {
-        let fact = self.strategy.prove_in_bits(conclusion)?;
+        let fact =
+            if self.in_bits { self.strategy.prove_in_bits(conclusion)? } else { self.strategy.prove(conclusion)? };
         self.shown(conclusion, &fact)
     }
 

@@ -28,7 +28,7 @@ use tilewright_ir::phases::{group_loop, group_of};
 use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Stmt, StmtKind, ThreadTag, Var, sabotage};
 
 use self::intervals::meetings;
-use crate::access::{Access, accesses, describe};
+use crate::access::{Access, accesses};
 use crate::door::{All, inspected};
 use crate::judge::{Decision, Judge, Report, Side, method_of, unsupported};
 use crate::lanes::{one_to_one, renamed};
@@ -41,6 +41,7 @@ use crate::steps::Steps;
 use crate::term::Term;
 use crate::translate::Names;
 use crate::verdict::Verdict;
+use crate::words::describe;
 
 /// Iterations that are tried before anything else: fewer than a proof costs.
 const FEW: usize = 1 << 10;

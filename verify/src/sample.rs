@@ -5,9 +5,12 @@
 //! evaluated by the language's own table.
 
 use tilewright_ir::scalar::cast;
-use tilewright_ir::{Bindings, Buffer, DataType, Expr, Scalar, TypeClass};
+use tilewright_ir::{Bindings, Buffer, DataType, Evidence, Expr, IndexMap, Scalar, TypeClass};
 
 use crate::access::lane_of;
+use crate::concrete::{extents, instances, points, tuple};
+use crate::judge::free_vars;
+use crate::path::Path;
 
 /// The value of an expression of one lane; `None` if it has none (a division by zero, a type error).
 ///
@@ -55,6 +58,52 @@ pub(crate) fn lanes(
 ) -> Option<Vec<Scalar>> {
     let count = expr.dtype().lanes;
     (0..count).map(|lane| value(&lane_of(expr, &Expr::int(lane.into())), bindings, place)).collect()
+}
+
+/// Names the element that a load reads, at the values of the variables.
+pub(crate) type Place<'p> = &'p dyn Fn(&Bindings, &Buffer, &[i128]) -> Option<String>;
+
+/// An execution of a path at which two values differ, of a few that are tried: the first values that differ say more. `places`
+/// name the elements that are read. Finding none proves nothing.
+pub(crate) fn difference(path: &Path, limit: usize, values: [&Expr; 2], places: [Place<'_>; 2]) -> Option<Bindings> {
+    path.samples(limit).into_iter().find(|bindings| {
+        let of = |side: usize| lanes(values[side], bindings, &|buffer, index| places[side](bindings, buffer, index));
+        let (Some(old), Some(new)) = (of(0), of(1)) else { return false };
+        old.len() != new.len() || old.iter().zip(&new).any(|(old, new)| !old.same(*new))
+    })
+}
+
+/// The name of an element by its buffer.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a place")]
+pub(crate) fn own_place(_: &Bindings, buffer: &Buffer, index: &[i128]) -> Option<String> {
+    Some(format!("{buffer:?}{}", tuple(index)))
+}
+
+/// The name of an element of the program before: where the claims say that it is after the pass.
+pub(crate) fn moved_place(evidence: &Evidence, symbols: &Bindings, buffer: &Buffer, index: &[i128]) -> Option<String> {
+    match evidence.buffers.iter().find(|claim| claim.before == *buffer) {
+        Some(claim) => Some(format!("{:?}{}", claim.after, tuple(&claim.map.eval(index, symbols).ok()?))),
+        None => own_place(symbols, buffer, index),
+    }
+}
+
+/// The first index of some that are tried whose row-major place changes under a map, with its image.
+pub(crate) fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)> {
+    let symbols = free_vars(map.domain().iter().chain(&after.shape), map.vars());
+    for bindings in instances(&symbols) {
+        let (domain, shape) = (extents(map.domain(), &bindings)?, extents(&after.shape, &bindings)?);
+        let place = |index: &[i128], shape: &[i128]| {
+            let mut pairs = index.iter().zip(shape);
+            pairs.try_fold(0i128, |place, (index, extent)| place.checked_mul(*extent)?.checked_add(*index))
+        };
+        for index in points(&domain, 4096) {
+            let image = map.eval(&index, &bindings).ok()?;
+            if place(&index, &domain) != place(&image, &shape) {
+                return Some((index, image));
+            }
+        }
+    }
+    None
 }
 
 /// A value of the type that depends on the name only.

@@ -158,9 +158,15 @@ impl Strategy for Prover {
     }
 
     fn prove_in_bits(&mut self, goal: &Prop) -> Result<Fact, Failure> {
-        let near = self.near(goal);
-        let using = facts(&near);
-        self.context.derive_in_bits(goal, &using)
+        let mut shown = Vec::new();
+        for part in goal.conjuncts() {
+            let near = self.near(&part);
+            shown.push(self.context.derive_in_bits(&part, &facts(&near))?);
+        }
+        match shown.as_slice() {
+            [only] if only.prop() == goal => Ok(only.clone()),
+            parts => self.context.derive(goal.clone(), &parts.iter().collect::<Vec<_>>(), Mode::Abstract),
+        }
     }
 
     fn positive(&mut self, product: &Term) -> Option<Fact> {

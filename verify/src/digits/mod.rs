@@ -291,10 +291,10 @@ impl Accepted {
     }
 }
 
-/// Whether the domain is symbolic or has so many points (more than 1024, or than the judge may try) that enumeration is
+/// Whether the domain is symbolic or has so many points (more than 64, or than the judge may try) that enumeration is
 /// not faster.
 fn is_large(claim: &MapClaim<'_>, most_points: u64) -> bool {
-    const CHEAP: i128 = 1 << 10;
+    const CHEAP: i128 = 1 << 6;
     let extents: Option<Vec<i128>> = claim.map.domain().iter().map(Expr::as_const_int).collect();
     let count = extents.and_then(|extents| extents.into_iter().try_fold(1i128, i128::checked_mul));
     count.is_none_or(|count| count > CHEAP.min(most_points.into()))

@@ -195,8 +195,7 @@ impl Builder {
     /// `a op b` of operands of `bits` bits, simplified where a range or an identity decides it.
     fn binary_of(&mut self, op: BinaryOp, a: NodeId, b: NodeId, bits: u32) -> Option<NodeId> {
         let (left, right) = (self.range(a), self.range(b));
-        let disjoint = !self.axes(a).iter().any(|axis| self.axes(b).contains(axis));
-        let range = range::binary(op, left, right, disjoint, bits)?;
+        let range = range::binary(op, left, right, bits)?;
         let same = match op {
             BinaryOp::Add | BinaryOp::Sub if right.constant() == Some(0) => Some(a),
             BinaryOp::Add if left.constant() == Some(0) => Some(b),
@@ -229,7 +228,7 @@ impl Builder {
             UnaryOp::BitNot => self.add(Instr::BitNot(a), range.bit_not()?),
             UnaryOp::Not => {
                 let zero = self.int(0)?;
-                let is_zero = range::binary(BinaryOp::Eq, range, self.range(zero), true, 64)?;
+                let is_zero = range::binary(BinaryOp::Eq, range, self.range(zero), 64)?;
                 self.add(Instr::Not(a), is_zero)
             }
         }

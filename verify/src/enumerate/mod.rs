@@ -1,4 +1,4 @@
-//! Evaluation of index maps at all points of a box: tens of millions of points a second on one core.
+//! Fast evaluation of index maps at all points of a box, to find counterexamples: tens of millions of points a second on one core.
 //!
 //! Expressions are built into a graph (`builder`) in which every value has a known range (`range`). A part of the graph is
 //! scheduled for blocks of neighbouring points (`program`, `lanes`) and run over the box (`search`). The graph contains
@@ -6,12 +6,12 @@
 //! [`tilewright_ir::Expr::eval_index`], which defines the meaning of expressions.
 //!
 //! A question is decided over the axes that it depends on: the bounds of `[i // 3, (j + 3) % 1000]` take two short loops,
-//! however large the product of the extents is. Often the ranges answer it without looking at a point.
+//! however large the product of the extents is.
 //!
 //! `shapes` lists the small shapes on which a symbolic claim is tried, smallest first.
 //!
-//! Enumeration proves a claim only for a box whose points were all looked at; for a symbolic shape it can only refute.
-//! Every counterexample is evaluated again with `eval_index` before it is reported.
+//! Nothing here is believed. Every counterexample is evaluated again with `eval_index`, and where none is found, the plain loop of
+//! the obligation (`map::instance`) looks at all points before anything is proved.
 
 mod builder;
 mod lanes;
@@ -23,7 +23,7 @@ mod shapes;
 mod tests;
 
 pub(crate) use builder::{Builder, NodeId};
-pub(crate) use search::{collision, first_nonzero, first_wrong_padding, largest};
+pub(crate) use search::{collision, first_nonzero, first_wrong_padding};
 pub(crate) use shapes::shapes;
 
 /// Greatest number of points that are enumerated for one question.

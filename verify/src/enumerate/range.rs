@@ -1,40 +1,32 @@
-//! The values that a node takes over a box: an interval, and how densely it is filled.
+//! The values that a node takes over a box: an interval.
 //!
 //! The interval makes 64-bit arithmetic safe. An operation whose interval leaves [`LIMIT`], or that may have no value (a
 //! divisor that may be 0, a shift that may be too far), has no range, and everything that depends on it is evaluated point
-//! by point by the language's own evaluation. The density gives the largest index of most outputs without looking at any
-//! point.
+//! by point by the language's own evaluation.
 //!
 //! ```text
-//! i            on 0..8         0..=7, gap 1        every value is taken
-//! i * 4        on 0..8         0..=28, gap 4
-//! i * 4 + j    j on 0..4       0..=31, gap 1       the gaps of the one are filled by the other
-//! i * 4 + i    on 0..8         0..=35, unknown     both operands depend on i
+//! i            on 0..8         0..=7
+//! i * 4 + j    j on 0..4       0..=31
 //! ```
 
-use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Interval};
 
 /// Greatest magnitude of values and intermediate results: sums of two still fit 64 bits.
 const LIMIT: i128 = 1 << 62;
 
-/// The interval of a value over all points of a box, and which of its values are certainly taken.
+/// The interval of a value over all points of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     /// No value is smaller.
     pub(crate) low: i64,
     /// No value is larger.
     pub(crate) high: i64,
-    /// Whether both ends are values at some points.
-    pub(crate) ends: bool,
-    /// If known, both ends are values at some points, and neighbouring values differ by at most this.
-    pub(crate) gap: Option<i64>,
 }
 
 impl Range {
     /// A single value.
     pub(super) fn one(value: i128) -> Option<Self> {
-        Self::within(Interval::point(value)).map(|range| range.dense(Some(1)))
+        Self::within(Interval::point(value))
     }
 
     /// All values from 0 below `extent`.
@@ -42,7 +34,7 @@ impl Range {
         if extent < 1 {
             return None;
         }
-        Self::within(Interval { low: 0, high: extent - 1 }).map(|range| range.dense(Some(1)))
+        Self::within(Interval { low: 0, high: extent - 1 })
     }
 
     /// Some values of an interval; `None` if the interval leaves [`LIMIT`].
@@ -52,23 +44,12 @@ impl Range {
             return None;
         }
         let (low, high) = (i64::try_from(interval.low).ok()?, i64::try_from(interval.high).ok()?);
-        Some(Self { low, high, ends: low == high, gap: (low == high).then_some(1) })
+        Some(Self { low, high })
     }
 
     /// A truth value that is not known.
     pub(super) fn truth() -> Self {
-        Self { low: 0, high: 1, ends: false, gap: None }
-    }
-
-    /// The range with a gap, if one is known; a single value has the gap 1.
-    fn dense(self, gap: Option<i64>) -> Self {
-        let one = self.low == self.high;
-        Self { ends: self.ends || one || gap.is_some(), gap: if one { Some(1) } else { gap }, ..self }
-    }
-
-    /// The range, with its ends taken if `ends` says so.
-    fn reached(self, ends: bool) -> Self {
-        Self { ends: self.ends || ends, ..self }
+        Self { low: 0, high: 1 }
     }
 
     /// The value, if there is only one.
@@ -88,7 +69,7 @@ impl Range {
 
     /// `-a`
     pub(super) fn neg(self) -> Self {
-        Self { low: -self.high, high: -self.low, ..self }
+        Self { low: -self.high, high: -self.low }
     }
 
     /// The values of a conditional: of either range.
@@ -103,18 +84,18 @@ impl Range {
 
     /// `~a`
     pub(super) fn bit_not(self) -> Option<Self> {
-        add(self.neg(), Self::one(-1)?, true)
+        add(self.neg(), Self::one(-1)?)
     }
 }
 
-/// The range of `a op b` (a table over the operators); `disjoint` says that no axis occurs in both operands. `bits` is
+/// The range of `a op b` (a table over the operators). `bits` is
 /// the width that bounds shifts. `None` if the operation may lack a value or leave 62 bits.
-pub(super) fn binary(op: BinaryOp, a: Range, b: Range, disjoint: bool, bits: u32) -> Option<Range> {
+pub(super) fn binary(op: BinaryOp, a: Range, b: Range, bits: u32) -> Option<Range> {
     let (left, right) = (a.interval(), b.interval());
     match op {
-        BinaryOp::Add => add(a, b, disjoint),
-        BinaryOp::Sub => add(a, b.neg(), disjoint),
-        BinaryOp::Mul => mul(a, b, disjoint),
+        BinaryOp::Add => add(a, b),
+        BinaryOp::Sub => add(a, b.neg()),
+        BinaryOp::Mul => mul(a, b),
         BinaryOp::FloorDiv => floor_div(a, b),
         BinaryOp::FloorMod => floor_mod(a, b),
         BinaryOp::TruncDiv if a.low >= 0 && b.low > 0 => floor_div(a, b),
@@ -164,71 +145,29 @@ fn compare(no: bool, yes: bool, a: Range, b: Range, same: bool) -> Option<Range>
     }
 }
 
-/// `a + b`. If no axis occurs in both operands, every sum of a value of each is a value.
-fn add(a: Range, b: Range, disjoint: bool) -> Option<Range> {
-    let sum = Range::within(a.interval().checked_add(b.interval())?)?;
-    if !disjoint && a.constant().is_none() && b.constant().is_none() && !sabotage::on("ends-of-shared-axes") {
-        return Some(sum);
-    }
-    // The sums are copies of the values of one operand, shifted by each value of the other. A gap between shifts is
-    // filled as far as a copy is long.
-    let filled = |gap: i64, other: i64, length: i64| other.max(gap - length).max(1);
-    let gap = a.gap.zip(b.gap).map(|(x, y)| {
-        let (left, right) = (filled(x, y, b.high.saturating_sub(b.low)), filled(y, x, a.high.saturating_sub(a.low)));
-        if a.constant().is_some() {
-            y
-        } else if b.constant().is_some() {
-            x
-        } else {
-            left.min(right)
-        }
-    });
-    Some(sum.reached(a.ends && b.ends).dense(gap))
+/// The range of a sum.
+fn add(a: Range, b: Range) -> Option<Range> {
+    Range::within(a.interval().checked_add(b.interval())?)
 }
 
-/// `a * b`
-fn mul(a: Range, b: Range, disjoint: bool) -> Option<Range> {
-    let product = Range::within(a.interval().checked_mul(b.interval())?)?;
-    let by = |x: Range, k: i64| Some(product.reached(x.ends).dense(x.gap.and_then(|gap| gap.checked_mul(k.abs()))));
-    match (a.constant(), b.constant()) {
-        (_, Some(k)) => by(a, k),
-        (Some(k), _) => by(b, k),
-        (None, None) => Some(product.reached(disjoint && a.ends && b.ends)),
-    }
+/// The range of a product.
+fn mul(a: Range, b: Range) -> Option<Range> {
+    Range::within(a.interval().checked_mul(b.interval())?)
 }
 
-/// `a // b`
+/// The range of a floor quotient.
 fn floor_div(a: Range, b: Range) -> Option<Range> {
-    let quotient = Range::within(a.interval().floor_div(b.interval())?)?;
-    let Some(k) = b.constant() else { return Some(quotient) };
-    let gap = a.gap.map(|gap| (gap - 1) / k.abs() + 1);
-    Some(quotient.reached(a.ends).dense(gap))
+    Range::within(a.interval().floor_div(b.interval())?)
 }
 
-/// `a % b`
+/// The range of a floor remainder.
 fn floor_mod(a: Range, b: Range) -> Option<Range> {
-    let rest = Range::within(a.interval().floor_mod(b.interval())?)?;
-    let Some(k) = b.constant().filter(|k| *k > 0) else { return Some(rest) };
-    if a.low.div_euclid(k) == a.high.div_euclid(k) {
-        return Some(rest.reached(a.ends).dense(a.gap));
-    }
-    // Neighbouring numbers that pass a multiple of k take the values k - 1 and 0.
-    let near = a.gap == Some(1);
-    let missing = u8::from(sabotage::on("remainders-of-fewer"));
-    let all = near && a.count() + i128::from(missing) >= k.into();
-    Some(rest.reached(near).dense(all.then_some(1)))
+    Range::within(a.interval().floor_mod(b.interval())?)
 }
 
-/// `min(a, b)`
+/// The range of a minimum.
 fn least(a: Range, b: Range) -> Option<Range> {
-    if a.high <= b.low {
-        return Some(a);
-    }
-    if b.high <= a.low {
-        return Some(b);
-    }
-    let fixed = (a.constant().is_some() && b.ends) || (b.constant().is_some() && a.ends);
-    Some(Range::within(a.interval().min(b.interval()))?.reached(fixed))
+    Range::within(a.interval().min(b.interval()))
 }
 
 /// A bitwise operation.
@@ -245,7 +184,6 @@ fn shift(op: BinaryOp, a: Range, b: Range, bits: u32) -> Option<Range> {
     if b.low < 0 || b.high >= i64::from(bits.min(62)) {
         return None;
     }
-    // By a power of two, so that a constant amount keeps the density.
     let power = Range::within(Interval::point(1).checked_shl(b.interval())?)?;
-    if op == BinaryOp::Shl { mul(a, power, false) } else { floor_div(a, power) }
+    if op == BinaryOp::Shl { mul(a, power) } else { floor_div(a, power) }
 }

@@ -85,24 +85,6 @@ pub(crate) fn first_nonzero(judge: &Judge, program: &PointProgram) -> Option<u64
     })
 }
 
-/// Whether the first root is `wanted` at some point; if not, also its largest value.
-pub(crate) fn largest(program: &PointProgram, wanted: i64) -> (bool, i64) {
-    let mut most = i64::MIN;
-    let reached = in_order(program, |_, length, runner| {
-        let values = runner.root(0);
-        if position(values, length, |value| value == wanted).is_some() {
-            return ControlFlow::Break(());
-        }
-        let here = match values {
-            Lanes::One(value) => value,
-            Lanes::Many(values) => values.iter().copied().max().unwrap_or(i64::MIN),
-        };
-        most = most.max(here);
-        ControlFlow::Continue(())
-    });
-    (reached.is_some(), most)
-}
-
 /// Two positions with equal roots: `second` is the first position whose roots occurred before, at `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Collision {

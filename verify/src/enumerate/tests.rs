@@ -87,15 +87,6 @@ fn agrees(vars: &[Var], extents: &[i128], symbols: &Bindings, expr: &Expr) -> Re
         prop_assert_eq!(Ok(i128::from(*value)), expr.eval_index(&bindings), "{} at {:?}", expr, point);
         prop_assert!((range.low..=range.high).contains(value), "{} = {} is outside {:?}", expr, value, range);
     }
-    let mut sorted = values;
-    sorted.sort_unstable();
-    sorted.dedup();
-    if range.ends {
-        prop_assert_eq!((sorted[0], sorted[sorted.len() - 1]), (range.low, range.high), "ends of {}", expr);
-    }
-    if let Some(gap) = range.gap {
-        prop_assert!(range.ends && sorted.windows(2).all(|pair| pair[1] - pair[0] <= gap), "gap {} of {}", gap, expr);
-    }
     Ok(true)
 }
 
@@ -193,8 +184,6 @@ fn a_large_box_gives_the_same_result_on_several_threads() {
     assert_eq!(first_nonzero(&judge, &builder.program(&[wrong]).unwrap()), Some(432_100));
     let flat = builder.program(&[flat]).unwrap();
     assert_eq!(collision(&judge, &flat, 1, Some(700_000)), None);
-    assert!(largest(&flat, 699_999).0);
-    assert_eq!(largest(&flat, 700_000), (false, 699_999));
     let late = builder.program(&[late]).unwrap();
     let expected = Some(Collision { first: 690_000, second: 690_001 });
     assert_eq!(collision(&judge, &late, 1, Some(700_000)), expected);

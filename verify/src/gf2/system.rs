@@ -12,7 +12,7 @@ use tilewright_ir::sabotage;
 
 /// A satisfiable system of equations `form = 0`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct System {
+pub(super) struct System {
     /// The highest bit of each row occurs in no other row.
     rows: Vec<Affine>,
 }
@@ -24,7 +24,7 @@ fn highest(mask: u128) -> u128 {
 
 impl System {
     /// A form without the highest bits of the rows that has the same value wherever the equations hold.
-    pub(crate) fn reduce(&self, mut form: Affine) -> Affine {
+    pub(super) fn reduce(&self, mut form: Affine) -> Affine {
         for row in &self.rows {
             if form.mask & highest(row.mask) != 0 {
                 form = form ^ *row;
@@ -34,7 +34,7 @@ impl System {
     }
 
     /// Adds the equation `form = value`. Returns false, and changes nothing, if it contradicts the system.
-    pub(crate) fn require(&mut self, form: Affine, value: bool) -> bool {
+    pub(super) fn require(&mut self, form: Affine, value: bool) -> bool {
         let form = self.reduce(if value { !form } else { form });
         if form.mask == 0 {
             return !form.one;
@@ -50,20 +50,20 @@ impl System {
     }
 
     /// The largest value of a non-negative word under the equations.
-    pub(crate) fn largest(&self, word: &Word) -> i128 {
+    pub(super) fn largest(&self, word: &Word) -> i128 {
         let mut system = self.clone();
         word.bits.iter().rev().fold(0, |value, bit| 2 * value + i128::from(system.require(*bit, true)))
     }
 
     /// Whether a bit can be 1 under the equations.
-    pub(crate) fn possible(&self, bit: Affine) -> bool {
+    pub(super) fn possible(&self, bit: Affine) -> bool {
         let form = self.reduce(bit);
         form.mask != 0 || form.one
     }
 
     /// The smallest assignment of the `inputs` input bits that `possible` accepts. The bits are fixed from the highest one
     /// down: 0 if `possible` holds of the equations so far with that bit 0, else 1. `possible` must hold of this system.
-    pub(crate) fn smallest(&self, inputs: u32, possible: impl Fn(&Self) -> bool) -> u128 {
+    pub(super) fn smallest(&self, inputs: u32, possible: impl Fn(&Self) -> bool) -> u128 {
         let (mut system, mut found) = (self.clone(), 0);
         for bit in (0..inputs).rev() {
             let form = Affine { mask: 1 << bit, one: false };
@@ -80,7 +80,7 @@ impl System {
 }
 
 /// The equations under which a word has a value; `None` if it never has.
-pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
+pub(super) fn solve(word: &Word, value: i128) -> Option<System> {
     let mut system = System::default();
     let width = word.bits.len().max(128 - value.unsigned_abs().leading_zeros() as usize).min(127);
     let lowest = usize::from(sabotage::on("bits-skip-lowest"));
@@ -90,7 +90,7 @@ pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
 
 /// Two inputs at which all forms agree: those with the smallest second input, and with the smallest first one for it.
 /// `None` if the forms determine the input.
-pub(crate) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)> {
+pub(super) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)> {
     // Column by column: a bit whose effect equals that of some lower bits gives an element of the kernel.
     let mut seen: Vec<(Vec<bool>, u128)> = Vec::new();
     for bit in 0..inputs {
@@ -115,7 +115,7 @@ pub(crate) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)>
 /// Chooses as many forms as there are inputs such that they determine the inputs, and inverts them: entry `i` of the
 /// inverse is the set of chosen forms whose xor is input `i`, up to a constant. `None` if the forms do not determine the
 /// inputs.
-pub(crate) fn left_inverse(forms: &[Affine], inputs: u32) -> Option<(Vec<usize>, Vec<u128>)> {
+pub(super) fn left_inverse(forms: &[Affine], inputs: u32) -> Option<(Vec<usize>, Vec<u128>)> {
     let mut chosen: Vec<usize> = Vec::new();
     // Reduced rows, and the set of chosen forms that each one is the xor of.
     let mut rows: Vec<(u128, u128)> = Vec::new();

@@ -1,7 +1,6 @@
 //! Integers whose bits are affine forms of input bits, and the operators on them.
 //!
-//! That an extracted map equals the expression rests on the rules of this module. Z3 confirms every extracted output as
-//! well.
+//! A wrong rule would lead to an index or an inverse that is not confirmed.
 //!
 //! ```text
 //! i on 8            bits i0, i1, i2, sign 0
@@ -19,18 +18,18 @@ const MAX_WIDTH: usize = 110;
 
 /// A bit: the xor of the input bits in `mask`, and of 1 if `one`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Affine {
+pub(super) struct Affine {
     /// The set of input bits.
-    pub(crate) mask: u128,
+    pub(super) mask: u128,
     /// Whether 1 is added.
-    pub(crate) one: bool,
+    pub(super) one: bool,
 }
 
 impl Affine {
     /// The constant 0.
-    pub(crate) const ZERO: Self = Self { mask: 0, one: false };
+    pub(super) const ZERO: Self = Self { mask: 0, one: false };
     /// The constant 1.
-    pub(crate) const ONE: Self = Self { mask: 0, one: true };
+    pub(super) const ONE: Self = Self { mask: 0, one: true };
 
     /// A constant bit.
     fn constant(value: bool) -> Self {
@@ -39,7 +38,7 @@ impl Affine {
 
     /// Its value under an assignment of the input bits.
     #[cfg(test)]
-    pub(crate) fn at(self, input: u128) -> bool {
+    pub(super) fn at(self, input: u128) -> bool {
         ((self.mask & input).count_ones() % 2 == 1) ^ self.one
     }
 }
@@ -62,16 +61,16 @@ impl Not for Affine {
 
 /// An integer in two's complement: its low bits, and the sign, which all higher bits are equal to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(super) struct Word {
     /// The low bits, bit 0 first.
-    pub(crate) bits: Vec<Affine>,
+    pub(super) bits: Vec<Affine>,
     /// All bits above.
-    pub(crate) sign: Affine,
+    pub(super) sign: Affine,
 }
 
 impl Word {
     /// The input bits `first..first + count` as a number.
-    pub(crate) fn input(first: u32, count: u32) -> Self {
+    pub(super) fn input(first: u32, count: u32) -> Self {
         let bits = (first..first + count).map(|bit| Affine { mask: 1 << bit, one: false }).collect();
         Self { bits, sign: Affine::ZERO }
     }
@@ -84,7 +83,7 @@ impl Word {
     }
 
     /// The value, if it depends on no input.
-    pub(crate) fn as_constant(&self) -> Option<i128> {
+    pub(super) fn as_constant(&self) -> Option<i128> {
         let fixed = |bit: &Affine| bit.mask == 0;
         if self.bits.len() > 100 || !fixed(&self.sign) || !self.bits.iter().all(fixed) {
             return None;
@@ -94,7 +93,7 @@ impl Word {
     }
 
     /// The bit at a position.
-    pub(crate) fn at(&self, position: usize) -> Affine {
+    pub(super) fn at(&self, position: usize) -> Affine {
         self.bits.get(position).copied().unwrap_or(self.sign)
     }
 
@@ -186,7 +185,7 @@ fn exponent(word: &Word) -> Option<usize> {
 
 /// An index expression as a word, given the words of its variables. `None` if a bit is not an affine form, or the
 /// expression may have no value.
-pub(crate) fn extract(expr: &Expr, vars: &HashMap<Var, Word>) -> Option<Word> {
+pub(super) fn extract(expr: &Expr, vars: &HashMap<Var, Word>) -> Option<Word> {
     match expr {
         Expr::Int { value, .. } => Word::constant(*value).trimmed(),
         Expr::Var(var) => vars.get(var).cloned(),

@@ -3,10 +3,10 @@
 use tilewright_ir::{Expr, For, Stmt, StmtKind};
 
 use super::{GoalKind, Lockstep};
-use crate::access::describe;
 use crate::correspondence::{LoadPair, Row, Value};
 use crate::lanes::{self, Apart, Gathered};
 use crate::obligation::Obligation;
+use crate::words::describe;
 
 impl Lockstep<'_> {
     /// A loop whose iterations are the lanes of one statement after: each lane does what its iteration does.

@@ -11,9 +11,9 @@
 
 use tilewright_ir::Bindings;
 
-use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Instance, does_not_replay, each_point, settle};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
+use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
+use super::instance::{Answer, Instance};
+use super::{MapClaim, Obligation, at, bits, fast, from_model, symbols_from, value};
 use crate::concrete::{stated_extents, tuple};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
@@ -25,7 +25,7 @@ use crate::verdict::{Counterexample, Verdict};
 /// Every result index lies in the physical shape.
 pub(super) const OBLIGATION: Obligation = (
     Id::Bounds,
-    exhaustive,
+    Loops { fast: fast::outputs::bounds, plain: everywhere },
     &[certified, empty, small, digits, bits::bounds, medium, brief, wide, sampled, by_z3, large],
 );
 
@@ -51,18 +51,11 @@ pub(super) fn outside(
     (!inside).then(|| at(claim, symbols, &[point], text))
 }
 
-/// Enumerates each output over the axes that it depends on.
-fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
-    let replay = |index: &[i128]| outside(instance.claim, &instance.symbols, &instance.shape, index);
-    let Some(graph) = &instance.graph else { return each_point(&instance.domain, limit, replay) };
-    let mut builder = graph.builder.clone();
-    let pairs = graph.outputs.iter().zip(&instance.shape);
-    let flags: Option<Vec<_>> = pairs.map(|(&output, &extent)| builder.outside(output, extent)).collect();
-    let Some(flags) = flags else { return does_not_replay(&[]) };
-    match instance.first_logical(&mut builder, &flags, limit) {
-        Some(found) => settle(&found, limit, replay),
-        None => each_point(&instance.domain, limit, replay),
-    }
+/// Looks at each output at all points of the axes that it depends on.
+fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
+    let boxes = (0..instance.shape.len()).map(|output| instance.box_over(instance.axes_of(output)));
+    instance
+        .in_boxes(boxes.collect(), limit, |index| outside(instance.claim, &instance.symbols, &instance.shape, index))
 }
 
 /// Tries some points of a shape that is too large for enumeration.

@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! certified    the certificate of a symbolic claim
-//! small        2^12 points: enumeration answers in microseconds
+//! small        2^8 points: enumeration answers in microseconds
 //! digits       the certificate of a constant claim, of any size
 //! bits         maps that move and mix bits, of any size
-//! medium       2^20 points: some tens of milliseconds
+//! medium       2^17 points: some tens of milliseconds
 //! brief        Z3 with a budget of some tens of milliseconds
-//! wide         2^24 points: less than a second
+//! wide         2^22 points: less than a second
 //! sampled, z3  large and symbolic shapes
 //! large        up to the judge's limit of points, if nothing else has decided
 //! ```
+//!
+//! Enumeration looks for a counterexample fast, at up to 2^24 points (`fast`), before a plain loop looks at the points once more to
+//! prove the obligation.
 //!
 //! The order affects time only: any tier that decides is right by itself. If a certificate is recorded, later tiers are
 //! asked as well, until one of them records a proof. A tier that refutes what another one proved is an internal error.
@@ -20,7 +23,8 @@ use std::cell::OnceCell;
 use tilewright_ir::{Bindings, Expr, Var};
 
 use super::MapClaim;
-use super::instance::{Answer, Instance};
+use super::fast::Seen;
+use super::instance::{Answer, Instance, too_many};
 use super::{restriction, shrink};
 use crate::digits::Accepted;
 use crate::door::everywhere;
@@ -37,21 +41,40 @@ use crate::verdict::Verdict;
 /// is tried.
 pub(super) type Tier = fn(&Case<'_>) -> Option<Decision>;
 
-/// Decides an obligation for one constant shape, looking at no more than the given number of points for each part.
-pub(super) type Exhaustive = fn(&Instance<'_>, u64) -> Answer;
+/// The ways to look at all points of a constant shape, at no more than the given number for each part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loops {
+    /// Finds counterexamples fast. That it finds none proves nothing.
+    pub(super) fast: fn(&Instance<'_>, u64) -> Seen,
+    /// Decides the obligation by the language's own evaluation.
+    pub(super) plain: fn(&Instance<'_>, u64) -> Answer,
+}
 
-/// Number of points that are enumerated before any other tier: it takes microseconds.
-const SMALL: u64 = 1 << 12;
+/// Number of points that are enumerated before any other tier: it takes tens of microseconds.
+const SMALL: Limits = Limits { fast: 1 << 12, plain: 1 << 8 };
 /// Number of points that are enumerated before Z3 is asked: it takes some tens of milliseconds at most.
-const MEDIUM: u64 = 1 << 20;
+const MEDIUM: Limits = Limits { fast: 1 << 20, plain: 1 << 17 };
 /// Number of points that are enumerated instead of a search in several parts that may take hundreds of milliseconds.
-const EASY: u64 = 1 << 22;
+const EASY: Limits = Limits { fast: 1 << 22, plain: 1 << 20 };
 /// Number of points that are enumerated before Z3 gets its whole budget of seconds.
-const WIDE: u64 = 1 << 24;
+const WIDE: Limits = Limits { fast: 1 << 24, plain: 1 << 22 };
+/// Number of points that are enumerated if nothing else has decided.
+const LARGE: Limits = Limits { fast: MAX_POINTS, plain: MAX_POINTS };
 /// Z3's resource count for a first try: some tens of milliseconds.
 const BRIEF: u32 = 30_000;
 /// Number of points, of all small shapes together, on which a symbolic claim is tried.
 const TRIED: u64 = 1 << 17;
+/// Number of points at which a symbolic claim is tried where its map cannot be evaluated fast.
+const SLOW: u64 = 1 << 15;
+
+/// Greatest numbers of points of a part.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// For fast evaluation.
+    fast: u64,
+    /// For the plain loop, which takes about ten times as long.
+    plain: u64,
+}
 
 /// The shapes on which the obligations of one claim are enumerated, each compiled once.
 #[derive(Debug)]
@@ -84,7 +107,7 @@ pub(super) struct Case<'a> {
     pub(super) claim: MapClaim<'a>,
     /// The id of the obligation.
     pub(super) obligation: Obligation,
-    pub(super) exhaustive: Exhaustive,
+    pub(super) loops: Loops,
     pub(super) shared: &'a Shared<'a>,
 }
 
@@ -118,11 +141,15 @@ impl<'a> Case<'a> {
         self.shared.small.get_or_init(make)
     }
 
-    /// Number of points that are enumerated before any other tier. None are if a certificate has to be checked anyway: the
-    /// padding of a large map takes all points, and a certificate shows all obligations together.
-    fn small_limit(&self, instance: &Instance<'_>) -> u64 {
-        let has_certificate = self.claim.digits.is_some() && self.claim.inverse.is_some();
-        if has_certificate && instance.points().is_none_or(|points| points > SMALL) { 0 } else { SMALL }
+    /// What fast evaluation finds; where the map cannot be evaluated fast, what the plain loop finds at a few points.
+    pub(super) fn seen(&self, instance: &Instance<'_>, limit: u64) -> Seen {
+        match (self.loops.fast)(instance, limit) {
+            Seen::Unfit => match (self.loops.plain)(instance, limit.min(SLOW)) {
+                Answer::Fails(found) => Seen::Fails(found),
+                Answer::Holds(_) | Answer::Open(_) => Seen::Unfit,
+            },
+            seen => seen,
+        }
     }
 
     /// The decision of the first tier that proves or refutes the obligation.
@@ -182,16 +209,6 @@ fn joined(reasons: &[Reason]) -> Reason {
     Reason::new(kind, reasons.iter().map(Reason::text).collect::<Vec<_>>().join("; "))
 }
 
-/// The decision that an answer of enumeration amounts to.
-fn decision(answer: Answer, points: Points) -> Decision {
-    match answer {
-        Answer::Holds(0) => (everywhere(0), Method::Intervals),
-        Answer::Holds(count) => (everywhere(count), Method::Enumeration(Points::Count(count))),
-        Answer::Fails(found) => (Verdict::Refuted(found), Method::Enumeration(points)),
-        Answer::Open(reason) => (Verdict::Unknown(reason), Method::Enumeration(Points::All)),
-    }
-}
-
 /// The tier for claims whose premises cannot hold: the domain is empty or the assumptions contradict each other. The
 /// verdict is vacuous.
 pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
@@ -208,7 +225,7 @@ pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
 /// refute.
 pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
     match case.constant() {
-        Some(instance) => settled(instance, case.exhaustive, case.small_limit(instance).min(case.judge.most_points)),
+        Some(instance) => settled(case, instance, SMALL),
         None => on_small_shapes(case),
     }
 }
@@ -233,17 +250,17 @@ fn by_digits(case: &Case<'_>) -> Option<Decision> {
 
 /// All points of a constant shape, if that takes some tens of milliseconds.
 pub(super) fn medium(case: &Case<'_>) -> Option<Decision> {
-    settled(case.constant()?, case.exhaustive, MEDIUM.min(case.judge.most_points))
+    settled(case, case.constant()?, MEDIUM)
 }
 
 /// All points of a constant shape, if that takes less than a tenth of a second.
 pub(super) fn easy(case: &Case<'_>) -> Option<Decision> {
-    settled(case.constant()?, case.exhaustive, EASY.min(case.judge.most_points))
+    settled(case, case.constant()?, EASY)
 }
 
 /// All points of a constant shape, if that takes less than a second.
 pub(super) fn wide(case: &Case<'_>) -> Option<Decision> {
-    settled(case.constant()?, case.exhaustive, WIDE.min(case.judge.most_points))
+    settled(case, case.constant()?, WIDE)
 }
 
 /// A proof of Z3 with a small budget, for constant shapes that `wide` would enumerate. Refutations are left to enumeration,
@@ -257,23 +274,45 @@ pub(super) fn briefly(case: &Case<'_>, by_z3: Tier) -> Option<Decision> {
 pub(super) fn with_budget(case: &Case<'_>, rlimit: u32, tier: Tier) -> Option<Decision> {
     let judge = case.judge.limited(rlimit);
     let shared = Shared::new(case.claim);
-    let Case { claim, obligation, exhaustive, .. } = *case;
-    tier(&Case { judge: &judge, claim, obligation, exhaustive, shared: &shared })
+    let Case { claim, obligation, loops, .. } = *case;
+    tier(&Case { judge: &judge, claim, obligation, loops, shared: &shared })
 }
 
 /// All points of a constant shape, up to the limit of the judge: the last tier.
 pub(super) fn large(case: &Case<'_>) -> Option<Decision> {
-    Some(decision((case.exhaustive)(case.constant()?, MAX_POINTS.min(case.judge.most_points)), Points::All))
+    let limit = LARGE.plain.min(case.judge.most_points);
+    settled(case, case.constant()?, LARGE).or_else(|| match too_many(limit) {
+        Answer::Open(reason) => Some((Verdict::Unknown(reason), Method::Enumeration(Points::All))),
+        Answer::Holds(_) | Answer::Fails(_) => None,
+    })
 }
 
-/// Enumerates an instance with at most `limit` points for each part; `None` if that does not decide it.
-fn settled(instance: &Instance<'_>, exhaustive: Exhaustive, limit: u64) -> Option<Decision> {
+/// Enumerates an instance with at most so many points for each part; `None` if that does not decide it. What is not found by fast
+/// evaluation is looked for by the plain loop, which alone proves.
+fn settled(case: &Case<'_>, instance: &Instance<'_>, limits: Limits) -> Option<Decision> {
+    let [fast, plain] = [limits.fast, limits.plain].map(|limit| limit.min(case.judge.most_points));
     // If some parts were too large, they may fail at a smaller index, so the counterexample need not be the first one.
-    let all = instance.points().is_some_and(|points| points <= limit);
-    match exhaustive(instance, limit) {
+    let all = instance.points().is_some_and(|points| points <= fast);
+    let points = if all { Points::All } else { Points::SomeParts };
+    let is_unfit = match (case.loops.fast)(instance, fast) {
+        Seen::Fails(found) => return Some((Verdict::Refuted(found), Method::Enumeration(points))),
+        Seen::Internal(reason) => return Some((Verdict::Unknown(reason), Method::Enumeration(Points::All))),
+        Seen::TooMany => return None,
+        Seen::Nothing => false,
+        Seen::Unfit => true,
+    };
+    match (case.loops.plain)(instance, plain) {
+        Answer::Holds(count) => Some((everywhere(count), Method::Enumeration(Points::Count(count)))),
+        Answer::Fails(found) if is_unfit => Some((Verdict::Refuted(found), Method::Enumeration(points))),
+        Answer::Fails(found) => {
+            let reason = Reason::internal(format_args!("fast evaluation does not find that {found}"));
+            Some((Verdict::Unknown(reason), Method::Enumeration(Points::All)))
+        }
+        Answer::Open(reason) if reason.is_internal() => {
+            Some((Verdict::Unknown(reason), Method::Enumeration(Points::All)))
+        }
         // Too many points: a later tier may decide it.
-        Answer::Open(reason) if !reason.is_internal() => None,
-        answer => Some(decision(answer, if all { Points::All } else { Points::SomeParts })),
+        Answer::Open(_) => None,
     }
 }
 
@@ -283,14 +322,14 @@ fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
     for instance in case.small() {
         let Some(points) = instance.points().filter(|points| *points <= left) else { continue };
         left -= points;
-        match (case.exhaustive)(instance, 4 * SMALL) {
-            Answer::Fails(found) => {
+        match case.seen(instance, 4 * SMALL.fast) {
+            Seen::Fails(found) => {
                 return Some((Verdict::Refuted(found), Method::Enumeration(Points::SmallShapes)));
             }
-            Answer::Open(reason) if reason.is_internal() => {
+            Seen::Internal(reason) => {
                 return Some((Verdict::Unknown(reason), Method::Enumeration(Points::All)));
             }
-            Answer::Holds(_) | Answer::Open(_) => {}
+            Seen::Nothing | Seen::TooMany | Seen::Unfit => {}
         }
     }
     None
@@ -326,13 +365,13 @@ mod tests {
     }
 
     /// `lambda i: [i]` on 0..17, into `room`.
-    fn decide(judge: &Judge, room: i64, exhaustive: Exhaustive, tiers: &[Tier]) -> Verdict {
+    fn decide(judge: &Judge, room: i64, loops: Loops, tiers: &[Tier]) -> Verdict {
         let i = Var::index("i");
         let map = IndexMap::new(vec![i.clone()], vec![Expr::int(17)], vec![Expr::from(&i)], vec![]).unwrap();
         let shape = [Expr::int(room)];
         let claim = MapClaim::new(&map, &shape);
         let shared = Shared::new(claim);
-        Case { judge, claim, obligation: Obligation::Bounds, exhaustive, shared: &shared }.decide(tiers).0
+        Case { judge, claim, obligation: Obligation::Bounds, loops, shared: &shared }.decide(tiers).0
     }
 
     fn is_internal(verdict: &Verdict) -> bool {

@@ -8,15 +8,16 @@
 //! The tiers are, in this order: the digit certificate of a symbolic claim, small shapes, the digit certificate, linear algebra
 //! over GF(2), enumeration and Z3 with limits that grow, the claimed inverse.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
 
-use tilewright_ir::{BinaryOp, Bindings};
+use tilewright_ir::Bindings;
 
-use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Graph, Instance, does_not_replay, each_point, too_many};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
-use crate::concrete::tuple;
-use crate::enumerate::{self, Builder, NodeId};
+use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
+use super::instance::{Answer, Instance, count, first_point, too_many};
+use super::{MapClaim, Obligation, at, bits, fast, from_model, symbols_from, value};
+use crate::concrete::{row_major, tuple};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
@@ -25,10 +26,13 @@ use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
+/// Greatest number of images that are remembered one by one.
+const REMEMBERED: u64 = 1 << 12;
+
 /// Different logical indices have different images.
 pub(super) const OBLIGATION: Obligation = (
     Id::Injective,
-    exhaustive,
+    Loops { fast: fast::injective::injective, plain: everywhere },
     &[certified, empty, small, digits, bits::injective, medium, brief, wide, sampled, by_left_inverse, by_z3, large],
 );
 
@@ -42,121 +46,107 @@ pub(super) fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: 
     (a != b && claim.map.eval(b, symbols).ok()? == image).then(|| at(claim, symbols, &[a, b], text))
 }
 
-/// A set of outputs and the axes that they depend on, which no other output depends on.
-#[derive(Debug, Default)]
-struct Group {
-    /// The axes, increasing.
-    axes: Vec<usize>,
-    /// The outputs that depend on them.
-    outputs: Vec<NodeId>,
+/// Looks at all points of each group of axes: no output depends on axes of two groups. On a box that is not empty the map is
+/// injective exactly if each group is. Two indices collide exactly if they do in each group, so a collision differs in some
+/// group, and with 0 elsewhere that group alone gives one. An axis that no output depends on is a group by itself, in which
+/// all indices collide.
+fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
+    let (mut points, mut first) = (0u64, None);
+    for (axes, outputs) in groups(instance) {
+        let extents = instance.box_over(axes);
+        let Some(count) = count(&extents).filter(|count| *count <= limit) else { return too_many(limit) };
+        points = points.saturating_add(count);
+        let found =
+            if count <= REMEMBERED { collision_in(instance, &extents) } else { apart(instance, &extents, &outputs) };
+        match found {
+            Ok(found) => first = first.into_iter().chain(found).min(),
+            Err(reason) => return Answer::Open(reason),
+        }
+    }
+    let Some((second, first)) = first else { return Answer::Holds(points) };
+    match collision(instance.claim, &instance.symbols, &first, &second) {
+        Some(found) => Answer::Fails(found),
+        None => {
+            Answer::Open(Reason::no_replay(format_args!("the collision of {} and {}", tuple(&first), tuple(&second))))
+        }
+    }
 }
 
-/// The groups of some outputs. An axis that no output depends on is a group without outputs; an axis of extent 1 is in no group.
-fn groups(builder: &Builder, axes: &[NodeId], outputs: &[NodeId]) -> Vec<Group> {
-    let moving = |axis: &usize| builder.range(axes[*axis]).constant().is_none();
-    let mut groups: Vec<Group> =
-        (0..axes.len()).filter(moving).map(|axis| Group { axes: vec![axis], outputs: Vec::new() }).collect();
-    for &output in outputs {
-        let used = builder.axes(output);
-        let (joined, others): (Vec<Group>, Vec<Group>) =
-            groups.into_iter().partition(|group| group.axes.iter().any(|axis| used.contains(axis)));
+/// The axes of more than one index in groups, each with the outputs that depend on them. With a predicate, which is a statement
+/// about all axes, there is one group.
+fn groups(instance: &Instance<'_>) -> Vec<(BTreeSet<usize>, Vec<usize>)> {
+    let moving = |axis: &usize| instance.domain[*axis] > 1;
+    let all = (0..instance.domain.len()).filter(moving);
+    let outputs = 0..instance.shape.len();
+    if instance.claim.predicate.is_some() {
+        return vec![(all.collect(), outputs.collect())];
+    }
+    let mut groups: Vec<(BTreeSet<usize>, Vec<usize>)> = all.map(|axis| ([axis].into(), Vec::new())).collect();
+    for output in outputs {
+        let axes: BTreeSet<usize> = instance.axes_of(output).into_iter().filter(moving).collect();
+        let (joined, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(own, _)| !own.is_disjoint(&axes));
         groups = others;
-        let mut all = Group::default();
-        for group in joined {
-            all.axes.extend(group.axes);
-            all.outputs.extend(group.outputs);
+        if !axes.is_empty() {
+            let mut outputs: Vec<usize> = joined.iter().flat_map(|(_, outputs)| outputs.clone()).collect();
+            outputs.push(output);
+            groups.push((joined.into_iter().flat_map(|(own, _)| own).chain(axes).collect(), outputs));
         }
-        if !all.axes.is_empty() {
-            all.axes.sort_unstable();
-            all.outputs.push(output);
-            groups.push(all);
-        }
+    }
+    if groups.is_empty() {
+        // There is one index, which has an image or not.
+        groups.push((BTreeSet::new(), Vec::new()));
     }
     groups
 }
 
-/// The outputs of a map, and for a restricted claim one more: it is 0 at the indices for which the predicate holds, and has a
-/// value of its own at each other one, so that only collisions between the former are left.
-fn told_apart(graph: &Graph, domain: &[i128]) -> Option<(Builder, Vec<NodeId>)> {
-    let (mut builder, mut outputs) = (graph.builder.clone(), graph.outputs.clone());
-    if let Some(holds) = graph.predicate {
-        let (zero, one) = (builder.int(0)?, builder.int(1)?);
-        let fails = builder.binary(BinaryOp::Eq, holds, zero)?;
-        let place = builder.place(&graph.axes, domain)?;
-        let own = builder.binary(BinaryOp::Add, place, one)?;
-        outputs.push(builder.binary(BinaryOp::Mul, fails, own)?);
-    }
-    Some((builder, outputs))
-}
+/// Two indices with the same image, the second one first.
+type Pair = (Vec<i128>, Vec<i128>);
 
-/// Enumerates group by group; the documentation of `instance` says why that is sufficient.
-fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
-    let Some(graph) = &instance.graph else { return one_by_one(instance, limit) };
-    let Some((builder, outputs)) = told_apart(graph, &instance.domain) else { return one_by_one(instance, limit) };
-    let mut first: Option<(Vec<i128>, Vec<i128>)> = None;
-    let (mut points, mut open) = (0, false);
-    for group in groups(&builder, &graph.axes, &outputs) {
-        match first_of_group(instance, &builder, &group, limit) {
-            Ok((looked_at, None)) => points += looked_at,
-            Ok((_, Some(pair))) => first = Some(first.map_or_else(|| pair.clone(), |first| first.min(pair.clone()))),
-            Err(()) => open = true,
-        }
-    }
-    match first {
-        Some((second, first)) => collision(instance.claim, &instance.symbols, &first, &second)
-            .map_or_else(|| does_not_replay(&second), Answer::Fails),
-        None if open => too_many(limit),
-        None => Answer::Holds(points),
-    }
-}
-
-/// The number of points looked at and the first collision of a group, as its second and its first index. An error if there
-/// are too many points.
-#[expect(clippy::type_complexity, reason = "a pair of indices, or none")]
-fn first_of_group(
-    instance: &Instance<'_>,
-    builder: &Builder,
-    group: &Group,
-    limit: u64,
-) -> Result<(u64, Option<(Vec<i128>, Vec<i128>)>), ()> {
-    let rank = instance.domain.len();
-    let determined: Vec<usize> = group.outputs.iter().filter_map(|&output| builder.determines(output)).collect();
-    if group.axes.iter().all(|axis| determined.contains(axis)) {
-        return Ok((0, None));
-    }
-    if group.outputs.is_empty() {
-        let mut second = vec![0; rank];
-        second[group.axes[0]] = 1;
-        return Ok((0, Some((second, vec![0; rank]))));
-    }
-    let mut builder = builder.clone();
-    let key = builder.key(&group.outputs);
-    let roots = key.map_or_else(|| group.outputs.clone(), |(key, _)| vec![key]);
-    let program = builder.program_over(&roots, &group.axes).filter(|program| program.points() <= limit).ok_or(())?;
-    let found = enumerate::collision(instance.judge, &program, roots.len(), key.map(|(_, size)| size));
-    let index = |place| program.index(place, rank);
-    Ok((program.points(), found.map(|found| (index(found.second), index(found.first)))))
-}
-
-/// Enumerates all points with the language's own evaluation, for maps that have no graph.
-fn one_by_one(instance: &Instance<'_>, limit: u64) -> Answer {
+/// The first collision in a box whose images are all remembered.
+fn collision_in(instance: &Instance<'_>, extents: &[i128]) -> Result<Option<Pair>, Reason> {
     let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
-    let mut without = None;
-    let answer = each_point(&instance.domain, limit, |point| {
-        if !instance.claim.admits(point, &instance.symbols) {
-            return None;
+    let admitted = row_major(extents).into_iter().filter(|index| instance.claim.admits(index, &instance.symbols));
+    for index in admitted {
+        let image = instance.claim.map.eval(&index, &instance.symbols);
+        let image = image.map_err(|_| Reason::undecided(format!("{} has no image", tuple(&index))))?;
+        match seen.entry(image) {
+            Entry::Occupied(first) => return Ok(Some((index, first.get().clone()))),
+            Entry::Vacant(free) => {
+                free.insert(index);
+            }
         }
-        let Ok(image) = instance.claim.map.eval(point, &instance.symbols) else {
-            without.get_or_insert_with(|| point.to_vec());
-            return None;
-        };
-        let first = seen.entry(image).or_insert_with(|| point.to_vec());
-        if first == point { None } else { collision(instance.claim, &instance.symbols, first, point) }
-    });
-    match (answer, without) {
-        (Answer::Holds(_), Some(point)) => Answer::Open(Reason::undecided(format!("{} has no image", tuple(&point)))),
-        (answer, _) => answer,
     }
+    Ok(None)
+}
+
+/// Shows that no two images in a large box are equal, by sorting their positions in the physical shape. A collision is found by
+/// others.
+fn apart(instance: &Instance<'_>, extents: &[i128], outputs: &[usize]) -> Result<Option<Pair>, Reason> {
+    let place = |index: &[i128]| {
+        let image = instance.claim.map.eval(index, &instance.symbols).ok()?;
+        outputs.iter().try_fold(0u64, |place, &output| {
+            let (at, extent) = (image[output], instance.shape[output]);
+            let at = u64::try_from(at).ok().filter(|_| at < extent)?;
+            place.checked_mul(u64::try_from(extent).ok()?)?.checked_add(at)
+        })
+    };
+    let places = Mutex::new(Vec::new());
+    let look = |index: &[i128]| {
+        if instance.claim.admits(index, &instance.symbols) {
+            let Some(place) = place(index) else { return Some(()) };
+            places.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+        }
+        None
+    };
+    if let Some((index, ())) = first_point(instance.judge, extents, look) {
+        return Err(Reason::undecided(format!("{} has no place in the physical shape", tuple(&index))));
+    }
+    let mut places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
+    places.sort_unstable();
+    if places.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Reason::undecided("two indices have the same image"));
+    }
+    Ok(None)
 }
 
 /// Tries some points of a shape that is too large for enumeration.

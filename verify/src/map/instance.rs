@@ -1,38 +1,41 @@
-//! A map claim for one constant shape, decided by looking at every point.
+//! A map claim for one constant shape, decided by a plain loop over all points.
+//!
+//! Every point is evaluated by the language's own evaluation ([`tilewright_ir::Expr::eval_index`]), and the answer rests on
+//! nothing else.
 //!
 //! # Why parts may be looked at alone
 //!
-//! - *bounds*, *specification*, *inverse* are conjunctions of statements about single outputs. A statement holds everywhere if it
-//!   holds on the axes that it depends on; the first index at which the conjunction fails is the first of the indices, 0 on
-//!   all other axes, at which a part fails.
-//! - *injective*: split the axes into groups such that every output depends on axes of one group only. On a box that is
-//!   not empty the map is injective exactly if each group is: two indices collide exactly if they do in each group, so a
-//!   collision differs in some group, and with 0 elsewhere that group alone gives one. An axis that no output depends
-//!   on is a group without outputs: injective only if its extent is 1. Row-major order restricted to a group is that of
-//!   the group, so the first collision is the first of the groups' first ones.
+//! An obligation is a conjunction of statements about single outputs. A statement about some axes holds everywhere if it holds
+//! on the box in which all other axes are 0. So each part has a box of its own, and in each box the whole conjunction is
+//! evaluated.
 //!
-//! A predicate that restricts the domain becomes part of each statement about single outputs. For *injective* it is one more
-//! output, which is different at all indices for which the predicate does not hold (`injective`).
+//! ```text
+//! [i // 3, (j + 3) % 1000]   on (50, 1000)     50 points (i, 0) and 1000 points (0, j) instead of 50000
+//! ```
+//!
+//! A predicate that restricts the domain is part of every statement, so the axes that it mentions are in each box.
 
-use tilewright_ir::Bindings;
+use std::collections::BTreeSet;
 
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use tilewright_ir::{Bindings, Expr, Var};
+
+use super::fast::Graph;
 use super::{MapClaim, restriction};
 use crate::concrete::{extents, stated_extents};
-use crate::enumerate::{Builder, NodeId, first_nonzero};
 use crate::judge::Judge;
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::Counterexample;
 
-/// Greatest number of points of a map that has to be evaluated one point at a time, because an operation may lack a value
-/// or leave 64 bits.
-pub(super) const SLOW_POINTS: u64 = 1 << 15;
-/// Greatest number of axes of a map that is enumerated.
-const MAX_RANK: usize = 1024;
+/// Least number of points for which several threads are used.
+const PARALLEL: u64 = 1 << 14;
+/// Number of points that a thread takes at a time.
+const BLOCK: u64 = 1 << 10;
 
 /// The result of looking at all points.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
-    /// The obligation holds; the number of points looked at, 0 if the ranges were sufficient.
+    /// The obligation holds; the number of points looked at.
     Holds(u64),
     /// The obligation fails; the first counterexample.
     Fails(Counterexample),
@@ -53,34 +56,10 @@ pub(super) struct Instance<'a> {
     pub(super) domain: Vec<i128>,
     /// The values of the physical extents. An axis whose extent is 0 or negative holds no index.
     pub(super) shape: Vec<i128>,
-    /// The map as a graph; `None` if some output or the predicate may lack a value or leave 64 bits.
+    /// The map for fast evaluation, which is not believed; `None` if it cannot be evaluated fast.
     pub(super) graph: Option<Graph>,
-    /// Whether the domain has an index for which the predicate holds; false if that is not known.
+    /// Whether the domain is known to have an index for which the predicate holds.
     pub(super) is_inhabited: bool,
-}
-
-/// The graph of a map over its domain.
-#[derive(Clone, Debug)]
-pub(super) struct Graph {
-    /// The graph of operations.
-    pub(super) builder: Builder,
-    /// The logical indices.
-    pub(super) axes: Vec<NodeId>,
-    /// The outputs of the map.
-    pub(super) outputs: Vec<NodeId>,
-    /// The predicate of the claim, 0 where it does not hold.
-    pub(super) predicate: Option<NodeId>,
-}
-
-/// The result of a search for the first index at which one of several flags is set.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Found {
-    /// The index, if there is one.
-    pub(super) first: Option<Vec<i128>>,
-    /// The number of points looked at.
-    pub(super) points: u64,
-    /// Whether some flag had too many points to look at.
-    pub(super) open: bool,
 }
 
 impl<'a> Instance<'a> {
@@ -91,12 +70,14 @@ impl<'a> Instance<'a> {
         if domain.contains(&0) {
             return None;
         }
-        let graph = (domain.len() <= MAX_RANK).then(|| Graph::new(claim, &domain, &symbols)).flatten();
-        let is_inhabited = restriction::is_inhabited(judge, claim, &domain, &symbols, graph.as_ref());
+        let graph = Graph::new(claim, &domain, &symbols);
+        let mut instance = Self { judge, claim, symbols, domain, shape, graph, is_inhabited: false };
+        let is_inhabited = restriction::is_inhabited(&instance);
         if is_inhabited == Some(false) {
             return None;
         }
-        Some(Self { judge, claim, symbols, domain, shape, graph, is_inhabited: is_inhabited.is_some() })
+        instance.is_inhabited = is_inhabited.is_some();
+        Some(instance)
     }
 
     /// The claim restricted to a smaller box at the origin. A counterexample there is one of the whole claim.
@@ -115,87 +96,108 @@ impl<'a> Instance<'a> {
 
     /// The number of points of the domain, if it fits 64 bits.
     pub(super) fn points(&self) -> Option<u64> {
-        self.domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?))
+        count(&self.domain)
     }
 
-    /// The first logical index, in row-major order, at which one of `flags` is not 0 and the predicate holds. The map's
-    /// variables are bound to the axes.
-    pub(super) fn first_logical(&self, builder: &mut Builder, flags: &[NodeId], limit: u64) -> Option<Found> {
-        let Some(predicate) = self.claim.predicate else {
-            return Some(self.first(builder, self.domain.len(), flags, limit));
-        };
-        let holds = builder.expr(predicate)?;
-        let flags: Option<Vec<NodeId>> =
-            flags.iter().map(|&flag| builder.binary(tilewright_ir::BinaryOp::And, holds, flag)).collect();
-        Some(self.first(builder, self.domain.len(), &flags?, limit))
+    /// The logical axes that an output of the map depends on.
+    pub(super) fn axes_of(&self, output: usize) -> BTreeSet<usize> {
+        mentioned(&self.claim.map.outputs()[output], self.claim.map.vars())
     }
 
-    /// The first index, in row-major order, at which one of `flags` is not 0.
-    pub(super) fn first(&self, builder: &Builder, rank: usize, flags: &[NodeId], limit: u64) -> Found {
-        let mut found = Found::default();
-        for &flag in flags {
-            if builder.range(flag).constant() == Some(0) {
-                continue;
-            }
-            let Some(program) = builder.program(&[flag]).filter(|program| program.points() <= limit) else {
-                found.open = true;
-                continue;
-            };
-            found.points += program.points();
-            if let Some(place) = first_nonzero(self.judge, &program) {
-                let index = program.index(place, rank);
-                found.first = Some(found.first.map_or_else(|| index.clone(), |first| first.min(index.clone())));
-            }
+    /// The domain with all axes at 0, except these and those that the predicate depends on.
+    pub(super) fn box_over(&self, mut axes: BTreeSet<usize>) -> Vec<i128> {
+        axes.extend(self.claim.predicate.iter().flat_map(|predicate| mentioned(predicate, self.claim.map.vars())));
+        narrowed(&self.domain, &axes)
+    }
+
+    /// Looks at all points of several boxes. The counterexample is the one at the first index of all boxes.
+    pub(super) fn in_boxes(
+        &self,
+        mut boxes: Vec<Vec<i128>>,
+        limit: u64,
+        look: impl Fn(&[i128]) -> Option<Counterexample> + Sync,
+    ) -> Answer {
+        boxes.sort();
+        boxes.dedup();
+        let (mut points, mut first) = (0u64, None);
+        for extents in boxes {
+            let Some(count) = count(&extents).filter(|count| *count <= limit) else { return too_many(limit) };
+            points = points.saturating_add(count);
+            let found = first_point(self.judge, &extents, &look);
+            first = first.into_iter().chain(found).min_by(|(a, _): &(Vec<i128>, _), (b, _)| a.cmp(b));
         }
-        found
+        first.map_or(Answer::Holds(points), |(_, found)| Answer::Fails(found))
     }
 }
 
-impl Graph {
-    /// The graph of a claim's map; `None` if some output may lack a value or leave 64 bits.
-    fn new(claim: MapClaim<'_>, domain: &[i128], symbols: &Bindings) -> Option<Self> {
-        let mut builder = Builder::new(domain, symbols)?;
-        let axes = builder.bind_axes(claim.map.vars())?;
-        let outputs = claim.map.outputs().iter().map(|output| builder.expr(output)).collect::<Option<_>>()?;
-        let predicate = match claim.predicate {
-            Some(predicate) => Some(builder.expr(predicate)?),
-            None => None,
-        };
-        Some(Self { builder, axes, outputs, predicate })
-    }
+/// The positions of the variables that an expression depends on.
+pub(super) fn mentioned(expr: &Expr, vars: &[Var]) -> BTreeSet<usize> {
+    expr.vars().iter().filter_map(|var| vars.iter().position(|known| known == var)).collect()
 }
 
-/// Calls `look` with every point until it finds a counterexample, up to [`SLOW_POINTS`].
-pub(super) fn each_point(
-    domain: &[i128],
-    limit: u64,
-    mut look: impl FnMut(&[i128]) -> Option<Counterexample>,
-) -> Answer {
-    let limit = limit.min(SLOW_POINTS);
-    let points = domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent.max(0)).ok()?));
-    let Some(points) = points.filter(|points| *points <= limit) else { return too_many(limit) };
-    let mut index = vec![0; domain.len()];
-    for _ in 0..points {
-        if let Some(found) = look(&index) {
-            return Answer::Fails(found);
-        }
-        for (at, extent) in index.iter_mut().zip(domain).rev() {
-            *at += 1;
-            if *at < *extent {
-                break;
+/// A box with all axes but these at 0.
+pub(super) fn narrowed(extents: &[i128], axes: &BTreeSet<usize>) -> Vec<i128> {
+    extents
+        .iter()
+        .enumerate()
+        .map(|(axis, &extent)| if axes.contains(&axis) { extent } else { extent.min(1) })
+        .collect()
+}
+
+/// The number of points of a box, if it fits 64 bits.
+pub(super) fn count(extents: &[i128]) -> Option<u64> {
+    extents.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent.max(0)).ok()?))
+}
+
+/// The first point of a box, in row-major order, for which `look` returns something. The box has fewer than 2^64 points.
+pub(super) fn first_point<T: Send>(
+    judge: &Judge,
+    extents: &[i128],
+    look: impl Fn(&[i128]) -> Option<T> + Sync,
+) -> Option<(Vec<i128>, T)> {
+    let points = count(extents).unwrap_or(0);
+    let block = |block: u64| {
+        let start = block * BLOCK;
+        let mut index = index_at(extents, start);
+        for _ in start..points.min(start + BLOCK) {
+            if let Some(found) = look(&index) {
+                return Some((index, found));
             }
-            *at = 0;
+            advance(&mut index, extents);
         }
+        None
+    };
+    let blocks = 0..points.div_ceil(BLOCK);
+    if points < PARALLEL {
+        return blocks.into_iter().find_map(block);
     }
-    Answer::Holds(points)
+    judge.in_parallel(|| blocks.into_par_iter().find_map_first(block))
 }
 
-/// The answer of a search for a violation; `replay` confirms the violation by evaluating the map there.
-pub(super) fn settle(found: &Found, limit: u64, replay: impl FnOnce(&[i128]) -> Option<Counterexample>) -> Answer {
-    match &found.first {
-        Some(index) => replay(index).map_or_else(|| does_not_replay(index), Answer::Fails),
-        None if found.open => too_many(limit),
-        None => Answer::Holds(found.points),
+/// The index at a position of the row-major order.
+fn index_at(extents: &[i128], position: u64) -> Vec<i128> {
+    let mut rest = i128::from(position);
+    let mut index: Vec<i128> = extents
+        .iter()
+        .rev()
+        .map(|&extent| {
+            let at = rest.rem_euclid(extent.max(1));
+            rest = rest.div_euclid(extent.max(1));
+            at
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
+/// The next index in row-major order; the first one after the last.
+fn advance(index: &mut [i128], extents: &[i128]) {
+    for (at, extent) in index.iter_mut().zip(extents).rev() {
+        *at += 1;
+        if *at < *extent {
+            return;
+        }
+        *at = 0;
     }
 }
 
@@ -204,7 +206,35 @@ pub(super) fn too_many(limit: u64) -> Answer {
     Answer::Open(Reason::new(ReasonKind::Budget, format!("more than {limit} points would have to be enumerated")))
 }
 
-/// Undecided because two evaluations of the same map differ, which is an internal error.
-pub(super) fn does_not_replay(index: &[i128]) -> Answer {
-    Answer::Open(Reason::no_replay(format_args!("what enumeration found at {}", crate::concrete::tuple(index))))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::concrete::row_major;
+    use crate::judge::Config;
+    use std::sync::Mutex;
+
+    #[test]
+    fn every_point_of_a_box_is_looked_at_once() {
+        let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
+        for extents in [vec![], vec![1], vec![3, 1, 7], vec![1025], vec![5, 2049, 3], vec![0, 4], vec![131, 129]] {
+            let seen = Mutex::new(Vec::new());
+            let found = first_point(&judge, &extents, |point| {
+                seen.lock().unwrap().push(point.to_vec());
+                None::<()>
+            });
+            let mut seen = seen.into_inner().unwrap();
+            seen.sort();
+            assert_eq!(found, None);
+            assert_eq!(seen, row_major(&extents), "{extents:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_point_is_found_on_any_number_of_threads() {
+        let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
+        for wanted in [[0, 0], [0, 1023], [0, 1024], [40, 7], [130, 1028]] {
+            let found = first_point(&judge, &[131, 1029], |point| (point >= &wanted[..]).then_some(()));
+            assert_eq!(found, Some((wanted.to_vec(), ())));
+        }
+    }
 }

@@ -9,14 +9,15 @@
 //! that are not padding. Each component of a composition is enumerated over the axes that it depends on; Z3 is asked for the
 //! conjunction of all components.
 
-use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
+use std::collections::BTreeSet;
 
-use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Found, Instance, each_point, settle};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
+use tilewright_ir::sabotage;
+use tilewright_ir::{Bindings, IndexMap, InverseClaim};
+
+use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
+use super::instance::{Answer, Instance, mentioned, narrowed};
+use super::{MapClaim, Obligation, at, bits, fast, from_model, symbols_from, value};
 use crate::concrete::{extents, tuple};
-use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
@@ -29,85 +30,55 @@ use crate::verdict::{Counterexample, Verdict};
 /// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` for every physical index that is not padding.
 pub(super) const OBLIGATION: Obligation = (
     Id::Inverse,
-    exhaustive,
+    Loops { fast: fast::outputs::inverse, plain: everywhere },
     &[certified, empty, small, digits, bits::inverse, medium, brief, wide, sampled, by_z3, large],
 );
 
-/// Enumerates each component of both compositions over the axes that it depends on.
-fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+/// Looks at each component of both compositions at all points of the axes that it depends on.
+fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(inverse) = instance.claim.inverse else { return Answer::Open(Reason::undecided("no inverse is claimed")) };
-    let lost = |index: &[i128]| lost(instance.claim, inverse, &instance.symbols, index);
-    let there = match not_back(instance, inverse) {
-        Some((mut builder, flags)) => match instance.first_logical(&mut builder, &flags, limit) {
-            Some(found) => settle(&found, limit, lost),
-            None => each_point(&instance.domain, limit, lost),
-        },
-        None => each_point(&instance.domain, limit, lost),
-    };
+    let boxes = inverse.outputs.iter().enumerate().map(|(axis, back)| {
+        let images = mentioned(back, &inverse.vars);
+        instance.box_over(images.into_iter().flat_map(|output| instance.axes_of(output)).chain([axis]).collect())
+    });
+    // Every index has an image, whether the inverse makes use of each output or not.
+    let valued = (0..instance.shape.len()).map(|output| instance.box_over(instance.axes_of(output)));
+    let there = instance.in_boxes(boxes.chain(valued).collect(), limit, |index| {
+        lost(instance.claim, inverse, &instance.symbols, index)
+    });
     let Answer::Holds(points) = there else { return there };
     if sabotage::on("right-inverse-ignored") {
         return Answer::Holds(points);
     }
-    match right_inverse(instance, inverse, limit) {
-        Answer::Holds(more) => Answer::Holds(points + more),
+    match reached(instance, inverse, limit) {
+        Answer::Holds(more) => Answer::Holds(points.saturating_add(more)),
         other => other,
     }
 }
 
-/// Flags that are set where the inverse does not map the image of a logical index back to it.
-fn not_back(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, Vec<NodeId>)> {
-    let graph = instance.graph.as_ref()?;
-    let mut builder = graph.builder.clone();
-    for (var, &output) in inverse.vars.iter().zip(&graph.outputs) {
-        builder.bind(var, output);
-    }
-    let pairs = inverse.outputs.iter().zip(&graph.axes);
-    let flags = pairs.map(|(back, &axis)| {
-        let back = builder.expr(back)?;
-        builder.binary(BinaryOp::Ne, back, axis)
-    });
-    let flags = flags.collect::<Option<_>>()?;
-    Some((builder, flags))
-}
-
-/// `map(inverse(p)) = p` off the padding, by looking at all physical indices.
-fn right_inverse(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Answer {
-    let look = |place: &[i128]| unreached(instance.claim, inverse, &instance.symbols, place);
+/// Looks at the physical indices: each one is padding, or the image of its inverse.
+pub(super) fn reached(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Answer {
     if instance.shape.iter().any(|&extent| extent < 1) {
         return Answer::Holds(0);
     }
-    match not_again(instance, inverse) {
-        Some((builder, flags)) => {
-            let found: Found = instance.first(&builder, instance.shape.len(), &flags, limit);
-            settle(&found, limit, look)
-        }
-        None => each_point(&instance.shape, limit, look),
-    }
-}
-
-/// Where a physical index is no padding and the map does not take its inverse back.
-fn not_again(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, Vec<NodeId>)> {
-    let mut builder = Builder::new(&instance.shape, &instance.symbols)?;
-    let places = builder.bind_axes(&inverse.vars)?;
-    let padding = builder.expr(&inverse.padding)?;
-    let used = builder.unary(UnaryOp::Not, padding)?;
-    let mut wrong = Vec::new();
-    for ((var, back), &extent) in instance.claim.map.vars().iter().zip(&inverse.outputs).zip(&instance.domain) {
-        let back = builder.expr(back)?;
-        wrong.push(builder.outside(back, extent)?);
-        let inside = builder.clamped(back, extent)?;
-        builder.bind(var, inside);
-    }
-    if let Some(predicate) = instance.claim.predicate {
-        let holds = builder.expr(predicate)?;
-        wrong.push(builder.unary(UnaryOp::Not, holds)?);
-    }
-    for (output, &place) in instance.claim.map.outputs().iter().zip(&places) {
-        let again = builder.expr(output)?;
-        wrong.push(builder.binary(BinaryOp::Ne, again, place)?);
-    }
-    let flags = wrong.into_iter().map(|wrong| builder.binary(BinaryOp::And, used, wrong)).collect::<Option<_>>()?;
-    Some((builder, flags))
+    let map = instance.claim.map;
+    let places_of = |axis: usize| mentioned(&inverse.outputs[axis], &inverse.vars);
+    // Each statement is about the padding as well.
+    let box_over = |places: BTreeSet<usize>| {
+        narrowed(&instance.shape, &places.into_iter().chain(mentioned(&inverse.padding, &inverse.vars)).collect())
+    };
+    let inside = (0..inverse.outputs.len()).map(|axis| box_over(places_of(axis)));
+    let again = map.outputs().iter().enumerate().map(|(output, expr)| {
+        box_over(mentioned(expr, map.vars()).into_iter().flat_map(places_of).chain([output]).collect())
+    });
+    let admitted = instance
+        .claim
+        .predicate
+        .map(|predicate| box_over(mentioned(predicate, map.vars()).into_iter().flat_map(places_of).collect()));
+    let padding = box_over(BTreeSet::new());
+    instance.in_boxes(inside.chain(again).chain(admitted).chain([padding]).collect(), limit, |place| {
+        unreached(instance.claim, inverse, &instance.symbols, place)
+    })
 }
 
 /// Tries some points of a shape that is too large for enumeration.
@@ -123,7 +94,7 @@ fn brief(case: &Case<'_>) -> Option<Decision> {
 }
 
 /// Asks Z3 about both compositions.
-fn by_z3(case: &Case<'_>) -> Option<Decision> {
+pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     Some(super::padding::both(left(case)?, || right(case)))
 }
 

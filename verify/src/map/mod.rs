@@ -5,9 +5,8 @@
 //!
 //! | word | what decides |
 //! |---|---|
-//! | `intervals` | the ranges of the values, without looking at any point |
 //! | `enumeration` | all points of a constant shape; small shapes of a symbolic claim, which can only refute |
-//! | `gf2` | linear algebra over GF(2), for maps that move and mix bits |
+//! | `gf2` | Z3 over bit-vectors, for maps that move and mix bits, with what linear algebra over GF(2) finds |
 //! | `z3` | Z3: linear goals directly, flattened ones with symbolic extents digit by digit through the lemmas |
 //!
 //! A refutation comes with a counterexample that was evaluated, and that `shrink` has made small.
@@ -18,6 +17,7 @@
 mod bits;
 mod bounds;
 mod case;
+mod fast;
 mod injective;
 mod instance;
 mod inverse;
@@ -34,7 +34,7 @@ mod witness;
 
 use tilewright_ir::{Bindings, DigitCertificate, Expr, IndexMap, InverseClaim, ScalarType, Var};
 
-use self::case::{Case, Exhaustive, Shared, Tier};
+use self::case::{Case, Loops, Shared, Tier};
 use crate::concrete::{extents, points};
 use crate::goal::Kind;
 use crate::judge::{Decision, Judge, Report, free_vars, unfit};
@@ -151,8 +151,8 @@ impl<'a> MapClaim<'a> {
     }
 }
 
-/// An obligation: its id, its decision procedure for one constant shape, and the tiers that try to decide it.
-type Obligation = (Id, Exhaustive, &'static [Tier]);
+/// An obligation: its id, its decision procedures for one constant shape, and the tiers that try to decide it.
+type Obligation = (Id, Loops, &'static [Tier]);
 
 /// All obligations, in the order of the reports.
 const OBLIGATIONS: [Obligation; 7] = [
@@ -176,7 +176,7 @@ impl Judge {
     /// the reason.
     pub fn check_map_for(&self, claim: MapClaim<'_>, obligation: Id) -> Report {
         let report = Judge::report(obligation, claim.map.to_string(), || decide(self, obligation, claim));
-        if self.is_recording() { statement::state(report, claim) } else { report }
+        self.with_statement(report, claim)
     }
 
     /// The same with two deciders for bounds and injective.
@@ -196,16 +196,21 @@ impl Judge {
             _ => true,
         };
         let shared = Shared::new(claim);
-        let decide = |(id, exhaustive, tiers): Obligation| {
-            let case = Case { judge: self, claim, obligation: id, exhaustive, shared: &shared };
+        let decide = |(id, loops, tiers): Obligation| {
+            let case = Case { judge: self, claim, obligation: id, loops, shared: &shared };
             Judge::report(id, subject.clone(), || then(&case, case.decide(tiers)))
         };
-        let reports = OBLIGATIONS.into_iter().filter(is_asked).map(decide);
-        if self.is_recording() {
-            reports.map(|report| statement::state(report, claim)).collect()
-        } else {
-            reports.collect()
+        OBLIGATIONS.into_iter().filter(is_asked).map(decide).map(|report| self.with_statement(report, claim)).collect()
+    }
+
+    /// The report, with what a certificate says if no solver was asked.
+    fn with_statement(&self, mut report: Report, claim: MapClaim<'_>) -> Report {
+        if self.is_recording() && report.proof.parts().is_empty() {
+            for part in statement::parts(report.obligation, &report.verdict, claim) {
+                report.proof.push(part);
+            }
         }
+        report
     }
 }
 
@@ -390,10 +395,10 @@ fn decide_by(judge: &Judge, id: Id, claim: MapClaim<'_>, tiers: Option<&[Tier]>)
     if let Some(reason) = claim.ill_formed() {
         return unfit(reason);
     }
-    let Some((obligation, exhaustive, all)) = OBLIGATIONS.into_iter().find(|(other, ..)| *other == id) else {
+    let Some((obligation, loops, all)) = OBLIGATIONS.into_iter().find(|(other, ..)| *other == id) else {
         let reason = Reason::unsupported(format!("there is no obligation `{id}` of a single map"));
         return (Verdict::Unknown(reason), Method::Nothing);
     };
     let shared = Shared::new(claim);
-    Case { judge, claim, obligation, exhaustive, shared: &shared }.decide(tiers.unwrap_or(all))
+    Case { judge, claim, obligation, loops, shared: &shared }.decide(tiers.unwrap_or(all))
 }

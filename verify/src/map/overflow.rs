@@ -7,15 +7,14 @@
 //! Every operation counts, not only the results: an intermediate value that wraps may give a right result on this machine
 //! and a wrong one on the next.
 
-use tilewright_ir::{BinaryOp, Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
+use tilewright_ir::{Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
 
-use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Instance, each_point, settle};
+use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
+use super::instance::{Answer, Instance};
 use super::value::is_defined;
-use super::{MapClaim, Obligation, at, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, fast, from_model, symbols_from};
 use crate::concrete::tuple;
 use crate::door::All;
-use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
 use crate::kernel::Failure;
 use crate::obligation::Obligation as Id;
@@ -25,72 +24,25 @@ use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::Counterexample;
 
+/// How all points are looked at.
+const LOOPS: Loops = Loops { fast: fast::outputs::overflow, plain: everywhere };
+
 /// No subterm of the map leaves its type. For symbolic shapes it is assumed that both sides have at most
 /// [`MAX_SYMBOLIC_ELEMENTS`] elements, which is checked when the program is launched.
 pub(super) const OBLIGATION: Obligation =
-    (Id::Overflow, exhaustive, &[certified, empty, small, digits, medium, brief, wide, by_z3, large]);
+    (Id::Overflow, LOOPS, &[certified, empty, small, digits, medium, brief, wide, by_z3, large]);
 
-/// The integer operations of the map, each once.
-fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
-    let mut parts = Vec::new();
-    for output in claim.map.outputs() {
-        subterms(output, &mut parts);
-    }
-    parts
-}
-
-/// Enumerates each subterm over the axes that it depends on; mostly its range decides.
-fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+/// Looks at each output at all points of the axes that it depends on.
+fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
     if !instance.symbols.is_empty() {
         return Answer::Open(Reason::undecided("small extents overflow nothing"));
     }
-    let replay = |index: &[i128]| first_fault(instance.claim, &instance.symbols, index);
-    let Some((mut builder, flags)) = overflows(instance) else {
-        return each_point(&instance.domain, limit, replay);
-    };
-    let Some(found) = instance.first_logical(&mut builder, &flags, limit) else {
-        return each_point(&instance.domain, limit, replay);
-    };
-    match settle(&found, limit, replay) {
-        // The subterm may belong to a branch that is not taken at that index.
-        Answer::Open(_) if found.first.is_some() && has_branches(instance.claim) => {
-            each_point(&instance.domain, limit, replay)
-        }
-        answer => answer,
-    }
-}
-
-/// Whether some operation is evaluated only under a condition.
-fn has_branches(claim: MapClaim<'_>) -> bool {
-    let mut found = false;
-    for output in claim.map.outputs() {
-        output.walk(&mut |part| found |= matches!(part, Expr::IfThenElse(..)));
-    }
-    found
-}
-
-/// Flags that are set where a subterm leaves its type; none for subterms whose range fits.
-fn overflows(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
-    let mut builder = instance.graph.as_ref()?.builder.clone();
-    let mut flags = Vec::new();
-    for part in parts(instance.claim) {
-        let node = builder.expr(part)?;
-        let Some((low, high)) = part.dtype().scalar.integer_range() else { continue };
-        let range = builder.range(node);
-        if i128::from(range.low) < low {
-            let low = builder.int(low)?;
-            flags.push(builder.binary(BinaryOp::Lt, node, low)?);
-        }
-        if high < i128::from(range.high) {
-            let high = builder.int(high)?;
-            flags.push(builder.binary(BinaryOp::Gt, node, high)?);
-        }
-    }
-    Some((builder, flags))
+    let boxes = (0..instance.shape.len()).map(|output| instance.box_over(instance.axes_of(output)));
+    instance.in_boxes(boxes.collect(), limit, |index| first_fault(instance.claim, &instance.symbols, index))
 }
 
 /// A counterexample if an operation that is evaluated at a point leaves its type or has no value.
-fn first_fault(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+pub(super) fn first_fault(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
     if !claim.admits(point, symbols) {
         return None;
     }

@@ -14,12 +14,11 @@ use std::collections::HashSet;
 
 use tilewright_ir::{Bindings, InverseClaim, sabotage};
 
-use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Instance, does_not_replay, each_point, settle, too_many};
+use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
+use super::instance::{Answer, Instance, count, mentioned};
 use super::inverse::{is_padding, right};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
-use crate::concrete::tuple;
-use crate::enumerate::{Builder, MAX_BITS, NodeId, first_wrong_padding};
+use super::{MapClaim, Obligation, at, bits, fast, from_model, symbols_from, value};
+use crate::concrete::{row_major, tuple};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
@@ -27,118 +26,73 @@ use crate::reason::Reason;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
+/// Greatest number of physical indices that are remembered one by one.
+const REMEMBERED: u64 = 1 << 15;
+
 /// No logical index is mapped to padding, and every other physical index is reached. Z3 shows the second part with the
 /// inverse.
 pub(super) const OBLIGATION: Obligation = (
     Id::Padding,
-    exhaustive,
+    Loops { fast: fast::padding::padding, plain: everywhere },
     &[certified, empty, small, digits, bits::padding, medium, brief, wide, sampled, by_z3, large],
 );
 
-/// Enumerates the logical indices to see whether one is mapped to padding, then marks the physical indices that are
-/// reached and compares them with the padding predicate.
-fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+/// Looks at all logical indices to see whether one is mapped to padding, and at all physical indices to see whether each other
+/// one is reached: all of them are remembered, or if they are many the claimed inverse says from where.
+fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(inverse) = instance.claim.inverse else { return Answer::Open(Reason::undecided("no inverse is claimed")) };
-    let hit = |index: &[i128]| hit(instance.claim, inverse, &instance.symbols, index);
-    let Some((mut builder, flag)) = lands_on_padding(instance, inverse) else {
-        return one_by_one(instance, inverse, limit);
-    };
-    let Some(found) = instance.first_logical(&mut builder, &[flag], limit) else {
-        return one_by_one(instance, inverse, limit);
-    };
-    let Answer::Holds(points) = settle(&found, limit, hit) else {
-        return settle(&found, limit, hit);
-    };
-    if instance.shape.iter().any(|&extent| extent < 1) {
-        return Answer::Holds(points);
-    }
-    match wrongly_used(instance, inverse, limit) {
-        None => one_by_one(instance, inverse, limit),
-        Some(Err(answer)) => answer,
-        Some(Ok((places, None))) => Answer::Holds(points + places),
-        Some(Ok((_, Some(place)))) if is_padding(inverse, &instance.symbols, &place) == Some(false) => {
-            Answer::Fails(nothing_there(instance, inverse, &place))
-        }
-        Some(Ok((_, Some(place)))) => does_not_replay(&place),
-    }
-}
-
-/// A flag that is set where a logical index is mapped to padding.
-fn lands_on_padding(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, NodeId)> {
-    let graph = instance.graph.as_ref()?;
-    let mut builder = graph.builder.clone();
-    for (var, &output) in inverse.vars.iter().zip(&graph.outputs) {
-        builder.bind(var, output);
-    }
-    let flag = builder.expr(&inverse.padding)?;
-    Some((builder, flag))
-}
-
-/// The number of points looked at, and the first physical index that is not padding and not reached. `None` if the padding
-/// predicate has no graph.
-#[expect(clippy::type_complexity, reason = "a number of points and an index")]
-fn wrongly_used(
-    instance: &Instance<'_>,
-    inverse: &InverseClaim,
-    limit: u64,
-) -> Option<Result<(u64, Option<Vec<i128>>), Answer>> {
-    let graph = instance.graph.as_ref()?;
-    let mut physical = Builder::new(&instance.shape, &instance.symbols)?;
-    physical.bind_axes(&inverse.vars)?;
-    let padding = physical.expr(&inverse.padding)?;
-    let axes = |rank: usize| (0..rank).collect::<Vec<_>>();
-    let padding = physical.program_over(&[padding], &axes(instance.shape.len()));
-    let Some(padding) = padding.filter(|padding| padding.points() <= limit.min(MAX_BITS)) else {
-        return Some(Err(too_many(limit)));
-    };
-    let mut builder = graph.builder.clone();
-    // A logical index outside of the restricted domain reaches nothing.
-    let mut outside = match graph.predicate {
-        Some(holds) if !sabotage::on("excluded-reach") => builder.unary(tilewright_ir::UnaryOp::Not, holds)?,
-        Some(_) | None => builder.int(0)?,
-    };
-    let mut inside = Vec::new();
-    for (&output, &extent) in graph.outputs.iter().zip(&instance.shape) {
-        let wrong = builder.outside(output, extent)?;
-        outside = builder.binary(tilewright_ir::BinaryOp::Or, outside, wrong)?;
-        inside.push(builder.clamped(output, extent)?);
-    }
-    let place = builder.place(&inside, &instance.shape)?;
-    // Over the axes that the outputs depend on: the others reach no further position.
-    let map = builder.program(&[outside, place]);
-    let Some(map) = map.filter(|map| map.points() <= limit) else { return Some(Err(too_many(limit))) };
-    let found = first_wrong_padding(&map, &padding).map(|place| padding.index(place, instance.shape.len()));
-    Some(Ok((map.points() + padding.points(), found)))
-}
-
-/// Enumerates all points with the language's own evaluation, for maps that have no graph.
-fn one_by_one(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Answer {
-    let mut reached = HashSet::new();
-    let there = each_point(&instance.domain, limit, |index| {
-        if instance.claim.admits(index, &instance.symbols) {
-            reached.extend(instance.claim.map.eval(index, &instance.symbols).ok());
-        }
+    let images = mentioned(&inverse.padding, &inverse.vars);
+    let asked = instance.box_over(images.into_iter().flat_map(|output| instance.axes_of(output)).collect());
+    // Every index has an image, whether the predicate makes use of each output or not.
+    let valued = (0..instance.shape.len()).map(|output| instance.box_over(instance.axes_of(output)));
+    let there = instance.in_boxes(valued.chain([asked]).collect(), limit, |index| {
         hit(instance.claim, inverse, &instance.symbols, index)
     });
     let Answer::Holds(points) = there else { return there };
-    let places = each_point(&instance.shape, limit, |place| {
-        let used = is_padding(inverse, &instance.symbols, place) != Some(true);
-        (used && !reached.contains(place)).then(|| nothing_there(instance, inverse, place))
-    });
-    match places {
-        Answer::Holds(more) => Answer::Holds(points + more),
+    let used = instance.box_over((0..instance.shape.len()).flat_map(|output| instance.axes_of(output)).collect());
+    let is_small = |extents: &[i128]| count(extents).is_some_and(|points| points <= REMEMBERED.min(limit));
+    let reached = if is_small(&used) && is_small(&instance.shape) {
+        all_reached(instance, inverse, &used)
+    } else {
+        match super::inverse::reached(instance, inverse, limit) {
+            // A wrong inverse does not refute the padding predicate.
+            Answer::Fails(_) => Answer::Open(Reason::undecided("the inverse is wrong")),
+            answer => answer,
+        }
+    };
+    match reached {
+        Answer::Holds(more) => Answer::Holds(points.saturating_add(more)),
         other => other,
     }
 }
 
+/// Compares the physical indices that the indices of a box reach with the padding predicate.
+fn all_reached(instance: &Instance<'_>, inverse: &InverseClaim, used: &[i128]) -> Answer {
+    let mut reached = HashSet::new();
+    for index in row_major(used) {
+        if instance.claim.admits(&index, &instance.symbols) || sabotage::on("excluded-reach") {
+            reached.extend(instance.claim.map.eval(&index, &instance.symbols).ok());
+        }
+    }
+    instance.in_boxes(vec![instance.shape.clone()], REMEMBERED, |place| {
+        let is_used = is_padding(inverse, &instance.symbols, place) != Some(true);
+        (is_used && !reached.contains(place)).then(|| nothing_there(instance, inverse, place))
+    })
+}
+
 /// The counterexample of a physical index that is not padding and not reached.
-fn nothing_there(instance: &Instance<'_>, inverse: &InverseClaim, place: &[i128]) -> Counterexample {
+pub(super) fn nothing_there(instance: &Instance<'_>, inverse: &InverseClaim, place: &[i128]) -> Counterexample {
     let text = format!("{} is said to be no padding, but nothing lands on it", tuple(place));
     at(instance.claim, &instance.symbols, &[], text).about(&inverse.vars, place)
 }
 
 /// A counterexample if a logical index has no image, or is mapped to padding.
-fn hit(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+pub(super) fn hit(
+    claim: MapClaim<'_>,
+    inverse: &InverseClaim,
+    symbols: &Bindings,
+    point: &[i128],
+) -> Option<Counterexample> {
     if !claim.admits(point, symbols) {
         return None;
     }
@@ -167,7 +121,7 @@ fn brief(case: &Case<'_>) -> Option<Decision> {
 }
 
 /// Asks Z3 whether no index is mapped to padding, and whether the inverse shows that all other places are reached.
-fn by_z3(case: &Case<'_>) -> Option<Decision> {
+pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     // A wrong inverse does not refute the padding predicate.
     let right = || match right(case) {
         Some((Verdict::Refuted(_), method)) => {

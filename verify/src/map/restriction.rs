@@ -14,12 +14,10 @@
 use tilewright_ir::{Bindings, sabotage};
 
 use super::case::Case;
-use super::instance::{Answer, Graph, SLOW_POINTS, each_point};
+use super::instance::{Instance, count, first_point, mentioned, narrowed};
 use super::{MapClaim, value};
-use crate::concrete::tuple;
 use crate::door;
-use crate::enumerate::first_nonzero;
-use crate::judge::{Decision, Judge, vacuity};
+use crate::judge::{Decision, vacuity};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation;
 use crate::reason::{Reason, ReasonKind};
@@ -28,6 +26,8 @@ use crate::verdict::Verdict;
 
 /// Number of points at which the predicate is evaluated to find one where it holds.
 const TRIED: u64 = 1 << 22;
+/// Number of points at which it is evaluated by the plain loop.
+const SLOW: u64 = 1 << 18;
 
 impl MapClaim<'_> {
     /// Whether the claim is about this index of the domain: there is no predicate, or it has a value there and holds.
@@ -43,35 +43,18 @@ impl MapClaim<'_> {
     }
 }
 
-/// Whether the predicate of a claim holds at some index of a box; `None` if there are too many points to tell.
-pub(super) fn is_inhabited(
-    judge: &Judge,
-    claim: MapClaim<'_>,
-    domain: &[i128],
-    symbols: &Bindings,
-    graph: Option<&Graph>,
-) -> Option<bool> {
-    if claim.predicate.is_none() {
+/// Whether the predicate of a claim holds at some index of the box, which was evaluated; `None` if there are too many points to
+/// tell.
+pub(super) fn is_inhabited(instance: &Instance<'_>) -> Option<bool> {
+    let (claim, symbols) = (instance.claim, &instance.symbols);
+    let Some(predicate) = claim.predicate else { return Some(true) };
+    let found = instance.graph.as_ref().and_then(|graph| graph.admitted(instance, TRIED));
+    if found.is_some_and(|index| claim.admits(&index, symbols)) {
         return Some(true);
     }
-    if let Some((graph, holds)) = graph.and_then(|graph| Some((graph, graph.predicate?))) {
-        let range = graph.builder.range(holds);
-        if let Some(value) = range.constant() {
-            return Some(value != 0);
-        }
-        let program = graph.builder.program(&[holds]).filter(|program| program.points() <= TRIED)?;
-        return Some(first_nonzero(judge, &program).is_some());
-    }
-    let mut found = false;
-    let answer = each_point(domain, SLOW_POINTS, |point| {
-        found |= claim.admits(point, symbols);
-        None
-    });
-    match answer {
-        _ if found => Some(true),
-        Answer::Holds(_) => Some(false),
-        Answer::Fails(_) | Answer::Open(_) => None,
-    }
+    let extents = narrowed(&instance.domain, &mentioned(predicate, claim.map.vars()));
+    count(&extents).filter(|points| *points <= SLOW)?;
+    Some(first_point(instance.judge, &extents, |index| claim.admits(index, symbols).then_some(())).is_some())
 }
 
 /// The decision about every obligation of a restricted claim whose predicate may lack a value, or holds nowhere. `None` if the
@@ -101,24 +84,6 @@ pub(super) fn unusable(case: &Case<'_>) -> Option<Decision> {
 /// It has none somewhere, or that is not shown.
 fn has_value(case: &Case<'_>) -> Result<(), Reason> {
     let claim = case.claim;
-    if let Some(instance) = case.constant() {
-        if instance.graph.is_some() {
-            return Ok(());
-        }
-        let mut without = None;
-        let answer = each_point(&instance.domain, SLOW_POINTS, |point| {
-            if without.is_none() && claim.predicate_at(point, &instance.symbols).is_none() {
-                without = Some(point.to_vec());
-            }
-            None
-        });
-        if let Some(point) = without {
-            return Err(Reason::undecided(format!("it has no value at {}", tuple(&point))));
-        }
-        if matches!(answer, Answer::Holds(_)) {
-            return Ok(());
-        }
-    }
     let mut names = Names::default();
     let mut question = claim.question(case.judge, &mut names);
     claim.assume_in_box(&mut question, &mut names, "");

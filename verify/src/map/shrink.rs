@@ -12,7 +12,8 @@
 use tilewright_ir::Bindings;
 
 use super::case::{Case, assumed, contradiction};
-use super::instance::{Answer, Instance};
+use super::fast::Seen;
+use super::instance::Instance;
 use crate::enumerate::MAX_POINTS;
 use crate::judge::Decision;
 use crate::method::{Method, Points};
@@ -33,10 +34,12 @@ pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: Method) -
     if let Some(instance) = case.constant() {
         // A counterexample that was found quickly is not worth a long search for a smaller one.
         let limit = if method == Method::Enumeration(Points::SomeParts) { PARTS } else { MAX_POINTS };
-        return match (case.exhaustive)(instance, limit) {
-            Answer::Fails(first) => (Verdict::Refuted(first), method),
-            Answer::Holds(_) => contradiction(Method::Enumeration(Points::All), method),
-            Answer::Open(_) => (Verdict::Refuted(smaller_indices(case, instance, found)), method),
+        return match case.seen(instance, limit) {
+            Seen::Fails(first) => (Verdict::Refuted(first), method),
+            Seen::Nothing => contradiction(Method::Enumeration(Points::All), method),
+            Seen::TooMany | Seen::Unfit | Seen::Internal(_) => {
+                (Verdict::Refuted(smaller_indices(case, instance, found)), method)
+            }
         };
     }
     (Verdict::Refuted(smaller_shape(case, found)), method)
@@ -86,8 +89,8 @@ fn smaller_indices(case: &Case<'_>, instance: &Instance<'_>, mut found: Countere
         for smaller in (0..120).map(|bits| 1i128 << bits).take_while(|smaller| *smaller < end) {
             let mut domain = around(&found);
             domain[axis] = smaller;
-            match (case.exhaustive)(&instance.within(domain), POINTS) {
-                Answer::Fails(fails) if !fails.indices.is_empty() => {
+            match case.seen(&instance.within(domain), POINTS) {
+                Seen::Fails(fails) if !fails.indices.is_empty() => {
                     found = fails;
                     break;
                 }
@@ -104,8 +107,8 @@ fn fails(case: &Case<'_>, symbols: Bindings) -> Option<Counterexample> {
         return None;
     }
     let instance = Instance::new(case.judge, case.claim, symbols)?;
-    match (case.exhaustive)(&instance, POINTS) {
-        Answer::Fails(found) => Some(found),
-        Answer::Holds(_) | Answer::Open(_) => None,
+    match case.seen(&instance, POINTS) {
+        Seen::Fails(found) => Some(found),
+        Seen::Nothing | Seen::TooMany | Seen::Unfit | Seen::Internal(_) => None,
     }
 }

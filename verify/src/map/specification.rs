@@ -7,16 +7,16 @@
 //!
 //! The two maps have the same domain; their outputs are compared one by one.
 
-use tilewright_ir::{BinaryOp, Bindings};
+use tilewright_ir::Bindings;
 
-use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Instance, each_point, settle};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
+use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
+use super::instance::{Answer, Instance, mentioned};
+use super::{MapClaim, Obligation, at, bits, fast, from_model, symbols_from, value};
 use crate::concrete::tuple;
-use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation as Id;
+use crate::reason::Reason;
 use crate::term::Prop;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -24,35 +24,19 @@ use crate::verdict::{Counterexample, Verdict};
 /// Both maps have the same value at every index of the domain.
 pub(super) const OBLIGATION: Obligation = (
     Id::Specification,
-    exhaustive,
+    Loops { fast: fast::outputs::specification, plain: everywhere },
     &[certified, empty, small, digits, bits::specification, medium, brief, wide, sampled, by_z3, large],
 );
 
-/// Enumerates each output over the axes that it or its meaning depends on.
-fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
-    let replay = |index: &[i128]| different(instance.claim, &instance.symbols, index);
-    let found =
-        differences(instance).and_then(|(mut builder, flags)| instance.first_logical(&mut builder, &flags, limit));
-    match found {
-        Some(found) => settle(&found, limit, replay),
-        None => each_point(&instance.domain, limit, replay),
-    }
-}
-
-/// Flags that are set where an output differs from its meaning.
-fn differences(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
-    let (graph, meaning) = (instance.graph.as_ref()?, instance.claim.meaning?);
-    let mut builder = graph.builder.clone();
-    for (var, &axis) in meaning.vars().iter().zip(&graph.axes) {
-        builder.bind(var, axis);
-    }
-    let pairs = graph.outputs.iter().zip(meaning.outputs());
-    let flags = pairs.map(|(&output, stated)| {
-        let stated = builder.expr(stated)?;
-        builder.binary(BinaryOp::Ne, output, stated)
+/// Looks at each output and its meaning at all points of the axes that they depend on.
+fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
+    let Some(meaning) = instance.claim.meaning else { return Answer::Open(Reason::undecided("no meaning is claimed")) };
+    let boxes = meaning.outputs().iter().enumerate().map(|(output, stated)| {
+        let mut axes = instance.axes_of(output);
+        axes.extend(mentioned(stated, meaning.vars()));
+        instance.box_over(axes)
     });
-    let flags = flags.collect::<Option<_>>()?;
-    Some((builder, flags))
+    instance.in_boxes(boxes.collect(), limit, |index| different(instance.claim, &instance.symbols, index))
 }
 
 /// Tries some points of a shape that is too large for enumeration.
@@ -68,7 +52,7 @@ fn brief(case: &Case<'_>) -> Option<Decision> {
 }
 
 /// Asks Z3 whether both maps are equal on the domain.
-fn by_z3(case: &Case<'_>) -> Option<Decision> {
+pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let meaning = claim.meaning?;
     let mut names = Names::default();

@@ -12,7 +12,6 @@
 use tilewright_ir::{Expr, InverseClaim, Var};
 
 use super::{MapClaim, overflow};
-use crate::judge::Report;
 use crate::obligation::Obligation;
 use crate::record::{Expected, Part};
 use crate::term::{Assignment, Prop, Term, Value};
@@ -33,28 +32,17 @@ struct Statement {
     physical: Vec<(Var, Term)>,
 }
 
-/// Adds the obligation as a goal to a report whose proof contains nothing for a solver, and the counterexample to a report
-/// that refutes.
-pub(super) fn state(mut report: Report, claim: MapClaim<'_>) -> Report {
-    if !report.proof.parts().is_empty() {
-        return report;
-    }
-    match &report.verdict {
+/// The parts of a certificate for a verdict that no solver was involved in: the obligation as a goal, or the counterexample.
+pub(super) fn parts(obligation: Obligation, verdict: &Verdict, claim: MapClaim<'_>) -> Vec<Part> {
+    let stated = statements(obligation, claim).into_iter();
+    match verdict {
         Verdict::Proved(_) => {
-            for Statement { using, goal, .. } in statements(report.obligation, claim) {
-                report.proof.push(Part::Statement { using, goal, expected: Expected::Unsat });
-            }
+            let part = |Statement { using, goal, .. }| Part::Statement { using, goal, expected: Expected::Unsat };
+            stated.map(part).collect()
         }
-        Verdict::Refuted(found) => {
-            let mut statements = statements(report.obligation, claim).into_iter();
-            let part = statements.find_map(|statement| statement.at(found, claim));
-            if let Some(part) = part {
-                report.proof.push(part);
-            }
-        }
-        Verdict::Skipped(_) | Verdict::Vacuous(_) | Verdict::Unknown(_) => {}
+        Verdict::Refuted(found) => stated.filter_map(|statement| statement.at(found, claim)).take(1).collect(),
+        Verdict::Skipped(_) | Verdict::Vacuous(_) | Verdict::Unknown(_) => Vec::new(),
     }
-    report
 }
 
 /// The goals that make up an obligation; empty if it has no such goals.

@@ -7,13 +7,14 @@
 //! lambda i: [i // 4]    on (17) into (6)    refuted: axis 0 has extent 6, but the largest index is 4
 //! ```
 
-use tilewright_ir::BinaryOp;
+use std::sync::{Mutex, PoisonError};
 
-use super::case::{Case, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Graph, Instance, each_point, too_many};
-use super::{Obligation, at, bits, value, witness};
+use tilewright_ir::sabotage;
+
+use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
+use super::instance::{Answer, Instance, count, first_point, too_many};
+use super::{Obligation, at, bits, fast, value, witness};
 use crate::door::All;
-use crate::enumerate::{NodeId, largest};
 use crate::judge::{Decision, attempt_of, method_of};
 use crate::kernel::Failure;
 use crate::method::Method;
@@ -22,9 +23,12 @@ use crate::reason::Reason;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
+/// How all points are looked at: there is nothing to find fast.
+const LOOPS: Loops = Loops { fast: |_, _| fast::Seen::Unfit, plain: everywhere };
+
 /// The physical shape is the smallest one, except on axes that are declared as padded.
 pub(super) const OBLIGATION: Obligation =
-    (Id::Tight, exhaustive, &[certified, empty, small, digits, bits::tight, medium, brief, wide, by_z3, large]);
+    (Id::Tight, LOOPS, &[certified, empty, small, digits, bits::tight, medium, brief, wide, by_z3, large]);
 
 /// The counterexample of an axis whose largest index is smaller than its extent allows.
 pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
@@ -33,84 +37,51 @@ pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Coun
     at(instance.claim, &instance.symbols, &[], text)
 }
 
-/// Enumerates each axis over the logical axes that its output depends on.
-fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
-    let (mut points, mut open) = (0, None);
+/// Whether the map takes an index of the domain to the last index of an axis.
+pub(super) fn reaches(instance: &Instance<'_>, axis: usize, index: &[i128]) -> bool {
+    let is_inside = index.iter().zip(&instance.domain).all(|(at, extent)| (0..*extent).contains(at));
+    let image = instance.claim.map.eval(index, &instance.symbols);
+    is_inside
+        && index.len() == instance.domain.len()
+        && (instance.claim.admits(index, &instance.symbols) || sabotage::on("any-index-reaches"))
+        && image.is_ok_and(|image| image[axis] + 1 == instance.shape[axis])
+}
+
+/// Looks at each output at the points of the axes that it depends on, until one reaches the end.
+fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
+    let mut points = 0u64;
     for axis in (0..instance.shape.len()).filter(|axis| !instance.claim.padded.contains(axis)) {
-        match exhaustive_axis(instance, axis, limit) {
-            Answer::Holds(more) => points += more,
-            Answer::Fails(found) => return Answer::Fails(found),
-            Answer::Open(reason) => open = Some(reason),
+        let extents = instance.box_over(instance.axes_of(axis));
+        // Most outputs are greatest at the last index.
+        let last: Vec<i128> = extents.iter().map(|extent| extent - 1).collect();
+        if reaches(instance, axis, &last) {
+            points += 1;
+            continue;
         }
+        let Some(count) = count(&extents).filter(|count| *count <= limit) else { return too_many(limit) };
+        if first_point(instance.judge, &extents, |index| reaches(instance, axis, index).then_some(())).is_none() {
+            return match largest(instance, axis, &extents) {
+                Some(largest) => Answer::Fails(loose(instance, axis, largest)),
+                None => Answer::Open(Reason::undecided("no index has an image")),
+            };
+        }
+        points = points.saturating_add(count);
     }
-    open.map_or(Answer::Holds(points), Answer::Open)
+    Answer::Holds(points)
 }
 
-/// Decides one axis, by the range of its output if that is sufficient.
-fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
-    let last = instance.shape[axis] - 1;
-    let Some(graph) = &instance.graph else { return one_by_one(instance, axis, limit) };
-    if let Some(holds) = graph.predicate {
-        return restricted_axis(instance, graph, holds, axis, limit);
-    }
-    let (output, range) = (graph.outputs[axis], graph.builder.range(graph.outputs[axis]));
-    let (low, high) = (i128::from(range.low), i128::from(range.high));
-    let inside = (low..=high).contains(&last);
-    if inside && (range.gap == Some(1) || (range.ends && (last == high || last == low))) {
-        return Answer::Holds(0);
-    }
-    if !inside && range.ends {
-        return Answer::Fails(loose(instance, axis, high));
-    }
-    let program = graph.builder.program(&[output]).filter(|program| program.points() <= limit);
-    let Some(program) = program else { return too_many(limit) };
-    match largest(&program, i64::try_from(last).unwrap_or(i64::MAX)) {
-        (true, _) => Answer::Holds(program.points()),
-        (false, largest) => Answer::Fails(loose(instance, axis, largest.into())),
-    }
-}
-
-/// Decides one axis of a restricted claim by all points. Where the predicate does not hold, the output is replaced by a number
-/// that is less than all of its values.
-fn restricted_axis(instance: &Instance<'_>, graph: &Graph, holds: NodeId, axis: usize, limit: u64) -> Answer {
-    let below = i128::from(graph.builder.range(graph.outputs[axis]).low) - 1;
-    let replaced = || {
-        let mut builder = graph.builder.clone();
-        let (least, zero) = (builder.int(below)?, builder.int(0)?);
-        let above = builder.binary(BinaryOp::Sub, graph.outputs[axis], least)?;
-        let counts = builder.binary(BinaryOp::Ne, holds, zero)?;
-        let value = builder.binary(BinaryOp::Mul, counts, above)?;
-        builder.program(&[value])
+/// The largest value of an output in a box where the predicate holds.
+fn largest(instance: &Instance<'_>, axis: usize, extents: &[i128]) -> Option<i128> {
+    let largest = Mutex::new(None);
+    let look = |index: &[i128]| {
+        let is_admitted = instance.claim.admits(index, &instance.symbols);
+        let image = instance.claim.map.eval(index, &instance.symbols).ok().filter(|_| is_admitted)?;
+        let mut largest = largest.lock().unwrap_or_else(PoisonError::into_inner);
+        *largest = (*largest).max(Some(image[axis]));
+        None::<()>
     };
-    let Some(program) = replaced().filter(|program| program.points() <= limit) else { return too_many(limit) };
-    let wanted = instance.shape[axis] - 1 - below;
-    // A wanted value of 0 or less is below all outputs.
-    let wanted = if wanted < 1 { i64::MAX } else { i64::try_from(wanted).unwrap_or(i64::MAX) };
-    match largest(&program, wanted) {
-        (true, _) => Answer::Holds(program.points()),
-        (false, largest) if largest < 1 => Answer::Open(Reason::undecided("the predicate holds nowhere")),
-        (false, largest) => Answer::Fails(loose(instance, axis, i128::from(largest) + below)),
-    }
-}
-
-/// Enumerates all points with the language's own evaluation, for maps that have no graph.
-fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
-    let (mut largest, mut reached) = (None, false);
-    let answer = each_point(&instance.domain, limit, |point| {
-        if !instance.claim.admits(point, &instance.symbols) {
-            return None;
-        }
-        let image = instance.claim.map.eval(point, &instance.symbols).ok()?;
-        reached |= image[axis] + 1 == instance.shape[axis];
-        largest = largest.max(Some(image[axis]));
-        None
-    });
-    match (answer, largest) {
-        (Answer::Holds(points), _) if reached => Answer::Holds(points),
-        (Answer::Holds(_), Some(largest)) => Answer::Fails(loose(instance, axis, largest)),
-        (Answer::Holds(_), None) => Answer::Open(Reason::undecided("no index has an image")),
-        (other, _) => other,
-    }
+    first_point(instance.judge, extents, look);
+    largest.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Z3 with a small budget.

@@ -61,7 +61,7 @@ mod tests {
         let claim = MapClaim::new(&map, &shape);
         let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
         let shared = Shared::new(claim);
-        let case = Case { judge: &judge, claim, obligation, exhaustive: bounds::OBLIGATION.1, shared: &shared };
+        let case = Case { judge: &judge, claim, obligation, loops: bounds::OBLIGATION.1, shared: &shared };
         confirmed(&case, (door::inspected(), Method::Inspection("said")))
     }
 

@@ -17,8 +17,8 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, PrimFunc, Span, Stmt, StmtKind, Traps, Var};
 
 use super::conditions::{is_known, is_known_extent};
-use crate::access::describe;
 use crate::path::{Path, Step};
+use crate::words::describe;
 
 /// Stores that one program may have: there are goals for each pair of them.
 const MOST: usize = 400;

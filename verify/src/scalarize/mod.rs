@@ -25,12 +25,13 @@ use tilewright_ir::{Comparison, Evidence, Expr, PrimFunc, Scalarization, StmtKin
 pub use rewrite::{Scalarized, has_other_form, scalarize};
 pub use views::scalar_parameters;
 
-use crate::access::{accesses, describe};
+use crate::access::accesses;
 use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
 use crate::lanes::{differ, renamed};
 use crate::obligation::Obligation;
 use crate::pass::holds;
 use crate::path::{Path, Site, Step, sites};
+use crate::words::describe;
 
 impl Judge {
     /// Decides whether two programs mean the same by what they are without vectors.

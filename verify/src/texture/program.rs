@@ -13,7 +13,7 @@ use tilewright_ir::{Buffer, PrimFunc, Stmt, StmtKind, TextureLimits};
 use super::cover::covers;
 use super::vectors::is_texels;
 use super::within;
-use crate::access::{Access, accesses, at_point, describe};
+use crate::access::{Access, accesses, at_point};
 use crate::concrete::{instances, tuple};
 use crate::door::{All, everywhere, inspected};
 use crate::judge::{Decision, Judge, Report, unsupported};
@@ -23,6 +23,7 @@ use crate::obligation::Obligation;
 use crate::path::{Path, Step, sites_in};
 use crate::record;
 use crate::verdict::{Counterexample, Verdict};
+use crate::words::describe;
 
 /// Iterations of a nest that are looked at.
 const LOOKED_AT: usize = 1 << 16;

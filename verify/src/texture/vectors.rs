@@ -7,7 +7,7 @@
 use tilewright_ir::{BinaryOp, Buffer, Expr, PrimFunc, StmtKind, Var};
 
 use super::no_texels;
-use crate::access::{Access, accesses, at_point, bounds, describe, lane_of};
+use crate::access::{Access, accesses, at_point, bounds, lane_of};
 use crate::door::{All, inspected};
 use crate::judge::{Decision, Judge, Report};
 use crate::method::Method;
@@ -15,6 +15,7 @@ use crate::obligation::Obligation;
 use crate::pass::holds;
 use crate::path::{Site, Step, sites};
 use crate::verdict::Verdict;
+use crate::words::describe;
 
 impl Judge {
     /// Decides `lanes` for every statement with a vector access, and for every store to a texel.
