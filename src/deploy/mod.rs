@@ -157,8 +157,9 @@ impl Deployment<'_> {
     fn role(&self, tensor: usize) -> &'static str {
         let (info, argument) = (&self.graph.graph.tensors[tensor], &self.arguments[tensor]);
         match (info.role, info.view_of) {
-            (TensorRole::Input, _) if argument.constant.is_some() => "constant",
-            (TensorRole::Input, _) => "input",
+            (TensorRole::Input | TensorRole::Constant, _) if argument.constant.is_some() => "constant",
+            // The caller gives what the files do not hold.
+            (TensorRole::Input | TensorRole::Constant, _) => "input",
             (TensorRole::Output, _) => "output",
             (TensorRole::Intermediate, Some(_)) => "view",
             (TensorRole::Intermediate, None) => "intermediate",

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use tilewright_interp::Tensor;
-use tilewright_ir::{MemoryPlan, Module, PoolRules, TensorRole, TextureLimits};
+use tilewright_ir::{MemoryPlan, Module, PoolRules, TextureLimits};
 use tilewright_script::Source;
 use tilewright_verify::{Judge, Report};
 
@@ -219,7 +219,7 @@ fn inputs(subject: &Subject) -> Result<Vec<Tensor>, Failure> {
         return network.inputs(model, &zeros).map_err(wrong);
     }
     let tensors = subject.document.graph.graph.tensors.iter();
-    let given = tensors.filter(|tensor| tensor.role == TensorRole::Input);
+    let given = tensors.filter(|tensor| tensor.role.is_given());
     let zeros = given.map(|tensor| {
         Tensor::undefined(tensor.dtype, &tensor.shape).map_err(|error| wrong(format!("`{}`: {error}", tensor.name)))
     });
@@ -231,7 +231,7 @@ fn arguments(subject: &Subject, inputs: Vec<Tensor>) -> Vec<Argument> {
     let mut inputs = inputs.into_iter();
     let tensors = subject.document.graph.graph.tensors.iter().enumerate();
     let argument = |(number, tensor): (usize, &tilewright_ir::GraphTensor)| {
-        let input = if tensor.role == TensorRole::Input { inputs.next() } else { None };
+        let input = if tensor.role.is_given() { inputs.next() } else { None };
         let plain = Argument {
             value: tensor.name.clone(),
             shape: tensor.shape.clone(),
