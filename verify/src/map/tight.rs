@@ -62,7 +62,7 @@ fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
         if first_point(instance.judge, &extents, |index| reaches(instance, axis, index).then_some(())).is_none() {
             return match largest(instance, axis, &extents) {
                 Some(largest) => Answer::Fails(loose(instance, axis, largest)),
-                None => Answer::Open(Reason::undecided("no index has an image")),
+                None => Answer::Open(Reason::undecided("an index has no image")),
             };
         }
         points = points.saturating_add(count);
@@ -70,18 +70,21 @@ fn everywhere(instance: &Instance<'_>, limit: u64) -> Answer {
     Answer::Holds(points)
 }
 
-/// The largest value of an output in a box where the predicate holds.
+/// The largest value of an output in a box where the predicate holds; `None` if an index has no image, so that one outside of the
+/// box may have a larger value.
 fn largest(instance: &Instance<'_>, axis: usize, extents: &[i128]) -> Option<i128> {
     let largest = Mutex::new(None);
-    let look = |index: &[i128]| {
-        let is_admitted = instance.claim.admits(index, &instance.symbols);
-        let image = instance.claim.map.eval(index, &instance.symbols).ok().filter(|_| is_admitted)?;
+    let without_image = |index: &[i128]| {
+        if !instance.claim.admits(index, &instance.symbols) {
+            return None;
+        }
+        let Ok(image) = instance.claim.map.eval(index, &instance.symbols) else { return Some(()) };
         let mut largest = largest.lock().unwrap_or_else(PoisonError::into_inner);
         *largest = (*largest).max(Some(image[axis]));
-        None::<()>
+        None
     };
-    first_point(instance.judge, extents, look);
-    largest.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let is_partial = first_point(instance.judge, extents, without_image).is_some();
+    largest.into_inner().unwrap_or_else(PoisonError::into_inner).filter(|_| !is_partial)
 }
 
 /// Z3 with a small budget.
