@@ -14,15 +14,16 @@
 
 use std::convert::Infallible;
 
+use tilewright_algebra::inverse;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
-    AxisKind, AxisSeparators, Block, BlockAxis, BlockRegion, Buffer, DataType, Diagnostic, Expr, ForKind, Scope, Stmt,
-    StmtKind, Var, sabotage,
+    AxisKind, AxisSeparators, Block, BlockAxis, BlockRegion, Buffer, BufferClaim, DataType, Diagnostic, Expr, ForKind,
+    Scope, Stmt, StmtKind, Var, sabotage,
 };
 
 use super::regions::{accesses, int_like};
 use super::tree::{Found, block_named, realized, replaced, with_block, with_neighbours};
-use super::{BlockRef, BlockSchedule, fault};
+use super::{BlockRef, BlockSchedule, Step, fault};
 use crate::passes::schedule::buffers::{loads_from, n_loads, stores_to};
 use crate::passes::schedule::claims::Claim;
 
@@ -31,7 +32,8 @@ impl BlockSchedule {
     /// all blocks that read it, this one among them, if there are none. Returns the block that copies.
     ///
     /// # Errors
-    /// `schedule`: the block is gone or has no such read, or the buffer is written in the statement that would read the copy.
+    /// `schedule`: the block is gone or has no such read, the buffer is written in the statement that would read the copy, or it is a
+    /// parameter with padding that holds nothing.
     pub fn cache_read(
         &mut self,
         block: BlockRef,
@@ -49,6 +51,7 @@ impl BlockSchedule {
         let first = readers.first().ok_or_else(|| not_cached(&buffer, "no block reads it"))?;
         let first = block_named(self.func(), first)?;
         check_written_before(&first, &buffer)?;
+        self.check_filled(&buffer)?;
         let cache = copy_of(&buffer, scope);
         let name = self.fresh_block_name(&cache.name);
         let nest = copy_nest(&name, &buffer, &cache);
@@ -83,6 +86,20 @@ impl BlockSchedule {
         let body = swapped(&body, &found.block.name.clone(), &[(buffer, cache)]);
         self.step("cache_write", body, &searched());
         Ok(self.block_ref(&name))
+    }
+
+    /// Checks that a copy of a whole buffer reads no padding of a parameter: it holds nothing unless it was given a value.
+    fn check_filled(&self, buffer: &Buffer) -> Result<(), Diagnostic> {
+        let is_param = self.func().buffer_map.iter().any(|(_, param)| param.data == buffer.data);
+        let leaves_padding = |step: &Step| {
+            let claims = step.evidence.buffers.iter().filter(|claim| claim.after.data == buffer.data);
+            step.name == "transform_layout" && step.evidence.fills.is_empty() && claims.into_iter().any(has_padding)
+        };
+        if !is_param || !self.steps().iter().any(leaves_padding) {
+            return Ok(());
+        }
+        let help = "give transform_layout a pad_value, or copy the buffer before its layout changes";
+        Err(fault(format!("`{buffer}` cannot be copied: its new layout has padding, which holds nothing"), help))
     }
 
     /// Returns whether a block writes a buffer.
@@ -174,6 +191,11 @@ fn swapped(stmt: &Stmt, name: &str, pairs: &[(Buffer, Buffer)]) -> Stmt {
 /// The claim that values go through other memory; the search knows how.
 pub(super) fn searched() -> Claim {
     Claim::Values(Box::new(|_, _| None))
+}
+
+/// Whether a layout may have elements that no element of the buffer before is moved to.
+fn has_padding(claim: &BufferClaim) -> bool {
+    inverse(&claim.map, &claim.after.shape, &[]).map_or(true, |claim| claim.padding.as_const_int() != Some(0))
 }
 
 fn not_cached(buffer: &Buffer, why: &str) -> Diagnostic {

@@ -68,14 +68,15 @@ impl BlockSchedule {
     /// An axis with one value there has a loop only if `unit_loops` is set.
     ///
     /// # Errors
-    /// `schedule`: the block or the loop is gone, nothing in the loop writes what the block reads, or what is written has no known
-    /// extent.
+    /// `schedule`: the block or the loop is gone, nothing in the loop writes what the block reads, another block behind the loop writes
+    /// what the block uses, or what is written has no known extent.
     pub fn reverse_compute_at(&mut self, block: BlockRef, run: &LoopRef, unit_loops: bool) -> Result<(), Diagnostic> {
         let found = self.block(block)?;
         let name = found.block.name.clone();
         let rest = PrimFunc { body: without_block(&self.func().body, &name), ..self.func().clone() };
         let target = target(&rest, run, &name)?;
         let read = loads(found.parts.body);
+        check_nothing_behind(&rest.body, target.run, &found)?;
         let written = |buffer: &Buffer| !stores_of(&target.run.body, buffer).is_empty();
         let Some((buffer, _)) = read.iter().find(|(buffer, _)| written(buffer)) else {
             let message = format!("block `{name}` reads nothing that `{}` contains writes of", run.name());
@@ -97,6 +98,29 @@ impl BlockSchedule {
         self.step("reverse_compute_at", body, &claim);
         Ok(())
     }
+}
+
+/// Checks that no store behind a loop is to what a block uses: the block would run in front of it.
+fn check_nothing_behind(rest: &Stmt, run: &For, found: &Found<'_>) -> Result<(), Diagnostic> {
+    let mut used: Vec<Buffer> = loads(found.parts.body).into_iter().map(|(buffer, _)| buffer).collect();
+    found.parts.body.walk(&mut |part| match &part.kind {
+        StmtKind::Store { buffer, .. } => used.push(buffer.clone()),
+        _ => {}
+    });
+    let (mut stores, mut is_behind) = (Vec::new(), false);
+    rest.walk(&mut |part| match &part.kind {
+        StmtKind::For(inner) if inner.var == run.var => is_behind = true,
+        StmtKind::Store { buffer, .. } if is_behind => stores.push(buffer.clone()),
+        _ => {}
+    });
+    // A walk goes through the loop before it goes on behind it.
+    let mut n_inside = 0;
+    run.body.walk(&mut |part| n_inside += usize::from(matches!(part.kind, StmtKind::Store { .. })));
+    let late = stores.into_iter().skip(n_inside).find(|stored| used.iter().any(|buffer| buffer.aliases(stored)));
+    late.map_or(Ok(()), |buffer| {
+        let message = format!("`{buffer}` is written behind `{}`, and block `{}` uses it", run.var, found.block.name);
+        Err(fault(message, "name a loop behind that, or move the block that writes it first"))
+    })
 }
 
 /// Checks that an iteration writes all values of the reduced axes of a block that consumes it.

@@ -105,8 +105,21 @@ impl BlockSchedule {
     /// Makes the iterations of a loop the threads of an axis of the launch.
     ///
     /// # Errors
-    /// `schedule`: the loop is gone.
+    /// `schedule`: the loop is gone, or a loop around it or inside of it has the axis.
     pub fn bind(&mut self, run: &LoopRef, tag: ThreadTag) -> Result<(), Diagnostic> {
+        let found = loop_over(self.func(), &run.0)?;
+        let is_bound = |other: &&For| other.kind == ForKind::ThreadBinding(tag);
+        let mut inside = Vec::new();
+        found.run.body.walk(&mut |stmt| {
+            if let StmtKind::For(inner) = &stmt.kind {
+                inside.push(&**inner);
+            }
+        });
+        if let Some(other) = found.outer.iter().copied().chain(inside).find(is_bound) {
+            let message =
+                format!("`{}` is bound to {tag} already, and one of the two loops is inside of the other", other.var);
+            return Err(fault(message, "bind one of them to another axis"));
+        }
         self.set_kind("bind", run, ForKind::ThreadBinding(tag))
     }
 

@@ -17,21 +17,19 @@ use std::fmt::Write as _;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{
-    BinaryOp, Diagnostic, Expr, PrimFunc, SharedExpr, Stmt, StmtKind, ThreadTag, TypeClass, Var,
-};
+use tilewright_ir::{BinaryOp, Diagnostic, Expr, PrimFunc, SharedExpr, Stmt, StmtKind, ThreadTag, TypeClass, Var};
 
 use super::checked::Site;
 use super::code::PREFIX;
 use super::divisions::{Proved, Written};
 use super::helpers::Helpers;
 use super::independent::{separates, separates_in};
-use super::spread::{Scalars, work_items};
 use super::join::Parts;
 use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
 use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
 use super::range::constant;
+use super::spread::{Scalars, work_items};
 use super::target::{Refusal, Target};
 use super::writer::Writer;
 use super::{Generated, Options};

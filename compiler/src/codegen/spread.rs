@@ -142,7 +142,10 @@ impl Search<'_> {
             return nest.clone();
         }
         let (loops, found) = work_items(nest, &self.known, &self.ranges);
-        let most = loops.iter().take_while(|inner| constant(&inner.extent) == Some(1) || tells_apart(&inner.var, nest)).count();
+        let most = loops
+            .iter()
+            .take_while(|inner| constant(&inner.extent) == Some(1) || tells_apart(&inner.var, nest))
+            .count();
         let mut reason = why_serial(&loops);
         for count in (found + 1..=most).rev() {
             let marked = parallel(nest, count);
