@@ -3,4 +3,5 @@
 mod kernels;
 mod operators;
 mod second_target;
+mod spread;
 mod support;
