@@ -163,7 +163,8 @@ const LEAST: usize = 2;
 
 #[test]
 fn every_primitive_has_broken_twins() {
-    let mut twins: BTreeMap<&str, usize> = LOOP_PRIMITIVES.into_iter().chain(BLOCK_PRIMITIVES).map(|name| (name, 0)).collect();
+    let mut twins: BTreeMap<&str, usize> =
+        LOOP_PRIMITIVES.into_iter().chain(BLOCK_PRIMITIVES).map(|name| (name, 0)).collect();
     for case in FILES.iter().flat_map(|file| cases(file)) {
         let program = case.program();
         for step in &program.scheduled {

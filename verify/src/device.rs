@@ -32,9 +32,8 @@ impl Judge {
         after.body.walk(&mut |stmt| {
             let Some(call) = DeviceCall::of(stmt) else { return };
             let subject = format!("what is passed to {}", call.name);
-            let report = Self::report(Obligation::Simulation, subject, || {
-                (inspected(), Method::Inspection("device function"))
-            });
+            let report =
+                Self::report(Obligation::Simulation, subject, || (inspected(), Method::Inspection("device function")));
             reports.push(report.placed(Side::After, stmt.span));
         });
         reports

@@ -71,17 +71,8 @@ use crate::passes::schedule::same_iterations;
 use tree::{Found, block_named};
 
 /// The primitives that change loops, each as a [`Step`] of that name.
-pub const LOOP_PRIMITIVES: [&str; 9] = [
-    "split",
-    "fuse",
-    "reorder",
-    "bind",
-    "parallel",
-    "vectorize",
-    "unroll",
-    "annotate",
-    "unannotate",
-];
+pub const LOOP_PRIMITIVES: [&str; 9] =
+    ["split", "fuse", "reorder", "bind", "parallel", "vectorize", "unroll", "annotate", "unannotate"];
 
 /// The primitives that change blocks and buffers, each as a [`Step`] of that name.
 pub const BLOCK_PRIMITIVES: [&str; 14] = [

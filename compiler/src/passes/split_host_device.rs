@@ -69,8 +69,11 @@ pub fn split_host_device(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> 
         return Err(host.faults);
     }
     if host.n_launches == 0 {
-        let message = format!("`{}` has no loop that is bound to threads, so no launch to make a function of", func.name);
-        notes.push(Diagnostic::warning(NAME, None, message).with_help("bind loops to blockIdx and threadIdx".to_owned()));
+        let message =
+            format!("`{}` has no loop that is bound to threads, so no launch to make a function of", func.name);
+        notes.push(
+            Diagnostic::warning(NAME, None, message).with_help("bind loops to blockIdx and threadIdx".to_owned()),
+        );
     }
     let mut after = PrimFunc { body, ..func.clone() };
     super::answered(&mut after, NAME);

@@ -94,8 +94,7 @@ pub(crate) fn is_wanted(func: &PrimFunc) -> bool {
 
 /// Whether the judge proves that threads do not race, and that all of them get to each barrier.
 fn is_free_of_races(judge: &Judge, func: &PrimFunc) -> bool {
-    sabotage::on("thread-sync-sees-no-race")
-        || judge.check_races(func).iter().all(|report| report.verdict.is_proved())
+    sabotage::on("thread-sync-sees-no-race") || judge.check_races(func).iter().all(|report| report.verdict.is_proved())
 }
 
 /// Removes implicit barriers, one after the other, as long as there are no races.

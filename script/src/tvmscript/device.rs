@@ -212,9 +212,8 @@ impl<'a> Reader<'a> {
                     let inside = var.as_ref().map_or_else(|| value.clone(), Expr::from);
                     if let (Some(var), false) = (&var, matches!(value, Expr::Var(_))) {
                         let var = var.clone();
-                        wraps.push(Box::new(move |body| {
-                            Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) })
-                        }) as ScopeWrapper);
+                        wraps.push(Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }))
+                            as ScopeWrapper);
                     }
                     passed.extend(var);
                     names.push((name.to_owned(), Binding::Value(inside)));
@@ -227,7 +226,8 @@ impl<'a> Reader<'a> {
                         }
                         _ => None,
                     };
-                    let buffers: Vec<Buffer> = self.names.iter().rev().filter_map(|(_, known)| is_there(known)).collect();
+                    let buffers: Vec<Buffer> =
+                        self.names.iter().rev().filter_map(|(_, known)| is_there(known)).collect();
                     let first = buffers.first()?.clone();
                     names.push((name.to_owned(), Binding::Pointer(first)));
                     passed.push(data.clone());
@@ -354,7 +354,12 @@ impl<'a> Reader<'a> {
         let tags = self.launch_tags(call, def);
         if tags.len() != launch.len() {
             let help = "pass the parameters, and behind them the number of threads for each axis of `launch_params`";
-            return self.error("arguments", call.range(), format!("`{}` does not take so many arguments", def.name), help);
+            return self.error(
+                "arguments",
+                call.range(),
+                format!("`{}` does not take so many arguments", def.name),
+                help,
+            );
         }
         for (tag, given) in tags.iter().zip(launch) {
             let extents = extents_over(body, tag);

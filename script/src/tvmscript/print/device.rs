@@ -71,9 +71,8 @@ impl Printer {
     /// The text of a device function behind its name. It knows the names of its own parameters only.
     fn device_function(&mut self, call: &DeviceCall<'_>, params: &[Var]) -> String {
         let declared = self.declared_for(call);
-        let declare = |body: Stmt, buffer: &Buffer| {
-            Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: body.into() })
-        };
+        let declare =
+            |body: Stmt, buffer: &Buffer| Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: body.into() });
         let body = declared.iter().rev().fold(call.body.clone(), declare);
         let func = PrimFunc {
             name: call.name.to_owned(),
@@ -82,8 +81,12 @@ impl Printer {
             attrs: FuncAttrs::default(),
             body,
         };
-        let mut printer =
-            Self { indent: self.indent_of_functions, dialect: self.dialect, names: Names::new(&func), ..Self::default() };
+        let mut printer = Self {
+            indent: self.indent_of_functions,
+            dialect: self.dialect,
+            names: Names::new(&func),
+            ..Self::default()
+        };
         let mut printed = Vec::new();
         for var in params {
             if var.dtype() == DataType::HANDLE {
@@ -91,7 +94,8 @@ impl Printer {
                 let ty = buffer.map_or_else(String::new, |buffer| {
                     format!("({}, {})", quote(&buffer.dtype.to_string()), quote(self.dialect.scope(buffer.scope)))
                 });
-                let name = printer.names.bind_as(var, &format!("{}_ptr", buffer.map_or(var.name(), |buffer| &buffer.name)));
+                let name =
+                    printer.names.bind_as(var, &format!("{}_ptr", buffer.map_or(var.name(), |buffer| &buffer.name)));
                 printer.names.point(var, &name);
                 printed.push(format!("{name}: T.handle{ty}"));
             } else {
