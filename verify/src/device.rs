@@ -18,7 +18,7 @@ use crate::obligation::Obligation;
 
 impl Judge {
     /// Decides whether each device function of a program after a pass is passed what it uses; nothing if it has none.
-    pub(crate) fn check_device_functions(&self, after: &PrimFunc) -> Vec<Report> {
+    pub(crate) fn check_device_functions(after: &PrimFunc) -> Vec<Report> {
         if !has_device_functions(after) {
             return Vec::new();
         }

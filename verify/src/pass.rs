@@ -96,7 +96,7 @@ impl Judge {
                 })
                 .collect()
         });
-        reports.extend(self.check_device_functions(after));
+        reports.extend(Self::check_device_functions(after));
         reports.push(Self::report(Obligation::Simulation, "aliases move together", || {
             suspected(aliases(before, after, evidence))
         }));

@@ -146,6 +146,40 @@ struct Lent<'a> {
     buffers: Vec<Buffer>,
 }
 
+/// The arguments of a call.
+#[derive(Default)]
+struct Arguments<'a> {
+    /// The names that the function knows at its start.
+    names: Vec<(String, Binding)>,
+    /// Its memory.
+    lent: Vec<Lent<'a>>,
+    /// The bindings of values around its body, outermost first.
+    wraps: Vec<ScopeWrapper>,
+    /// The variables that are passed.
+    passed: Vec<Var>,
+}
+
+impl Arguments<'_> {
+    /// Adds a scalar. A value that is neither a variable nor a constant is computed once, in front of the body.
+    fn add_scalar(&mut self, name: &str, value: Expr) {
+        let inside = match &value {
+            Expr::Var(var) => {
+                self.passed.push(var.clone());
+                value
+            }
+            _ if value.as_const_int().is_some() => value,
+            _ => {
+                let var = Var::new(name, value.dtype());
+                self.passed.push(var.clone());
+                let inside = Expr::from(&var);
+                self.wraps.push(Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) })));
+                inside
+            }
+        };
+        self.names.push((name.to_owned(), Binding::Value(inside)));
+    }
+}
+
 impl<'a> Reader<'a> {
     /// Returns whether a call is one of a function of the file, or by name of a function that may be missing.
     pub(super) fn calls_function(&self, call: &ast::ExprCall) -> bool {
@@ -174,7 +208,7 @@ impl<'a> Reader<'a> {
         }
         let (own, launch) = args.split_at(params.len());
         let launch = launch.iter().map(|arg| self.expr(arg)).collect::<Option<Vec<_>>>()?;
-        let (names, lent, wraps, passed) = self.arguments(&params, own)?;
+        let Arguments { names, lent, wraps, passed } = self.arguments(&params, own)?;
         let outer_names = std::mem::replace(&mut self.names, names);
         let outer_changed = std::mem::replace(&mut self.changed, super::scalars::changed_names(def));
         let outer_blocks = std::mem::take(&mut self.blocks);
@@ -191,51 +225,27 @@ impl<'a> Reader<'a> {
         Some(body.at(Some(span(call.range()))))
     }
 
-    /// Reads the arguments of a call. Returns the names that the function knows, its memory, the bindings around its body, and what is passed.
-    #[expect(clippy::type_complexity, reason = "the parts are taken apart at once by the one caller")]
-    fn arguments(
-        &mut self,
-        params: &[&'a ast::ParameterWithDefault],
-        args: &'a [ast::Expr],
-    ) -> Option<(Vec<(String, Binding)>, Vec<Lent<'a>>, Vec<ScopeWrapper>, Vec<Var>)> {
-        let (mut names, mut lent, mut wraps, mut passed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    /// Reads the arguments of a call.
+    fn arguments(&mut self, params: &[&'a ast::ParameterWithDefault], args: &'a [ast::Expr]) -> Option<Arguments<'a>> {
+        let mut found = Arguments::default();
         for (param, arg) in params.iter().zip(args) {
             let name = param.parameter.name.as_str();
-            match self.scalar_type(param) {
-                Some(ty) => {
-                    let value = self.value_in(arg, ty)?;
-                    let var = match &value {
-                        Expr::Var(var) => Some(var.clone()),
-                        _ if value.as_const_int().is_some() => None,
-                        _ => Some(Var::new(name, ty)),
-                    };
-                    let inside = var.as_ref().map_or_else(|| value.clone(), Expr::from);
-                    if let (Some(var), false) = (&var, matches!(value, Expr::Var(_))) {
-                        let var = var.clone();
-                        wraps.push(Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }))
-                            as ScopeWrapper);
-                    }
-                    passed.extend(var);
-                    names.push((name.to_owned(), Binding::Value(inside)));
-                }
-                None => {
-                    let data = self.memory_passed(arg)?;
-                    let is_there = |binding: &Binding| match binding {
-                        Binding::Buffer(buffer) | Binding::Pointer(buffer) => {
-                            Some(buffer.clone()).filter(|buffer| buffer.data == data)
-                        }
-                        _ => None,
-                    };
-                    let buffers: Vec<Buffer> =
-                        self.names.iter().rev().filter_map(|(_, known)| is_there(known)).collect();
-                    let first = buffers.first()?.clone();
-                    names.push((name.to_owned(), Binding::Pointer(first)));
-                    passed.push(data.clone());
-                    lent.push(Lent { name, data, buffers });
-                }
+            if let Some(ty) = self.scalar_type(param) {
+                let value = self.value_in(arg, ty)?;
+                found.add_scalar(name, value);
+            } else {
+                let data = self.memory_passed(arg)?;
+                let in_memory = |binding: &Binding| match binding {
+                    Binding::Buffer(buffer) | Binding::Pointer(buffer) if buffer.data == data => Some(buffer.clone()),
+                    _ => None,
+                };
+                let buffers: Vec<Buffer> = self.names.iter().rev().filter_map(|(_, known)| in_memory(known)).collect();
+                found.names.push((name.to_owned(), Binding::Pointer(buffers.first()?.clone())));
+                found.passed.push(data.clone());
+                found.lent.push(Lent { name, data, buffers });
             }
         }
-        Some((names, lent, wraps, passed))
+        Some(found)
     }
 
     /// The type of a parameter that is a scalar; `None` for memory.

@@ -98,7 +98,9 @@ impl Printer {
             StmtKind::Barrier => self.line("T.tvm_storage_sync(\"shared\")"),
             StmtKind::Attr { value: AttrValue::Block(block), body, .. } => self.block(block, body, last),
             StmtKind::Attr { .. } if DeviceCall::of(stmt).is_some() => {
-                DeviceCall::of(stmt).into_iter().for_each(|call| self.device_call(call, stmt.span));
+                if let Some(call) = DeviceCall::of(stmt) {
+                    self.device_call(call, stmt.span);
+                }
             }
             StmtKind::Attr { node, key, value, body } => {
                 let call = format!("T.attr({}, {}, {})", self.attr(node), quote(key), self.attr(value));
