@@ -239,12 +239,12 @@ fn every_tampering_is_found() {
 fn a_forger_who_mends_the_hashes_is_found_by_the_solver() {
     let place = Place::new();
     let (folder, _) = place.map("good", "lambda i, j: [i // 4, j, i % 4]", "17,9");
-    let (file, text) = goal_with(&folder, &[" 17)", "// 4 < 5"]);
+    let (file, text) = goal_with(&folder, &["(assert (< v0 v1))", "(assert (not (< 0 v1)))"]);
     let last = text.lines().rev().find(|line| line.starts_with("(assert (not ")).unwrap();
     let goal = last.strip_prefix("(assert (not ").unwrap().strip_suffix("))").unwrap();
     let forgeries = [
         ("negated", text.replace(last, &format!("(assert {goal})"))),
-        ("number", text.replace(" 17)", " 1700000)")),
+        ("premise", text.replace("(assert (< v0 v1))", "(assert (< v1 v0))")),
         ("dropped", text.replace(last, "(assert true)")),
     ];
     for (name, forged) in forgeries {

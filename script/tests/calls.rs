@@ -128,3 +128,22 @@ fn a_function_that_runs_threads_beside_its_calls_is_no_host() {
     let call = "for k in T.parallel(3):\n            main_kernel(A.data, B.data, n, k)";
     assert_eq!(faults(&file(call)).first().map(|fault| fault.code), Some("device-function"));
 }
+
+#[test]
+fn a_name_that_two_functions_have_is_not_called() {
+    let call = "T.call_packed(\"main_kernel\", A.data, B.data, n, r)";
+    let twice = file(call) + &KERNEL.replace("A[i, j] + ", "A[i, j] - ");
+    let found = faults(&twice);
+    assert!(found.iter().any(|fault| fault.message == "several functions are called `main_kernel`"), "{found:?}");
+    let named = |symbol: &str| file(call).replace("\"calling_conv\": 2", &format!("\"global_symbol\": \"{symbol}\""));
+    read(&named("main_kernel"));
+    let found = faults(&named("other"));
+    assert!(found.iter().any(|fault| fault.message.contains("another name as its global_symbol")), "{found:?}");
+}
+
+#[test]
+fn a_buffer_that_is_not_all_of_its_memory_is_not_passed_as_such() {
+    let view = "V = T.Buffer((n, 12), \"float32\", data=B.data, elem_offset=12)\n        main_kernel(A, V, n, r)";
+    let found = faults(&file(view));
+    assert!(found.iter().any(|fault| fault.message.starts_with("`V` has strides or an offset")), "{found:?}");
+}

@@ -195,6 +195,10 @@ impl<'a> Reader<'a> {
             let help = format!("the functions are {}", known.join(", "));
             return self.error("unknown-function", call.range(), format!("there is no function `{name}` here"), help);
         };
+        if self.functions.defs.iter().filter(|other| other.name == def.name).count() > 1 {
+            let help = "give each function of the file a name of its own";
+            return self.error("name", call.range(), format!("several functions are called `{name}`"), help);
+        }
         if self.functions.open.contains(&name) || self.reading == name {
             let help = "a call is read as what the function does, which never ends here";
             return self.error("recursion", call.range(), format!("`{name}` calls itself"), help);
@@ -259,7 +263,17 @@ impl<'a> Reader<'a> {
         if let ast::Expr::Name(name) = arg
             && let Some(Binding::Buffer(buffer)) = self.lookup(&name.id)
         {
-            return Some(buffer.data.clone());
+            if buffer.elem_offset.as_const_int() == Some(0) && buffer.strides.is_none() {
+                return Some(buffer.data.clone());
+            }
+            let message =
+                format!("`{}` has strides or an offset, which the function that is called does not get", name.id);
+            return self.error(
+                "arguments",
+                arg.range(),
+                message,
+                "pass its memory, and declare the view in the function",
+            );
         }
         self.data(arg)
     }
@@ -279,7 +293,7 @@ impl<'a> Reader<'a> {
         let mut rest = Vec::new();
         for (position, stmt) in def.body.iter().enumerate() {
             if let Some(call) = self.statement_call(stmt, "func_attr") {
-                self.refuse_requests(call);
+                self.refuse_requests(def, call);
             } else if let Some((name, memory, declaration)) = self.lent_declaration(stmt)
                 && rest.is_empty()
                 && lent.iter().any(|lent| lent.name == memory)
@@ -340,9 +354,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses attributes of a called function that would change what it does. What else it says is about the caller or the device.
-    fn refuse_requests(&mut self, call: &'a ast::ExprCall) {
+    fn refuse_requests(&mut self, def: &ast::StmtFunctionDef, call: &'a ast::ExprCall) {
         let Some(ast::Expr::Dict(dict)) = call.arguments.args.first() else { return };
-        for key in dict.iter_keys().flatten() {
+        for item in &dict.items {
+            let Some(key) = &item.key else { continue };
+            // TVM calls a function by this name in quotes.
+            if string(key) == Some("global_symbol") && string(&item.value) != Some(def.name.as_str()) {
+                let message = format!("`{}` is called, and has another name as its global_symbol", def.name);
+                let _: Option<()> = self.error("attribute", item.value.range(), message, "give it one name");
+            }
             if let Some(name) = string(key).filter(|name| REQUESTS.contains(name)) {
                 let message = format!("`{name}` is an attribute of a function that is called");
                 let _: Option<()> =
