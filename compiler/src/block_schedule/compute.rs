@@ -103,9 +103,10 @@ impl BlockSchedule {
 /// Checks that no store behind a loop is to what a block uses: the block would run in front of it.
 fn check_nothing_behind(rest: &Stmt, run: &For, found: &Found<'_>) -> Result<(), Diagnostic> {
     let mut used: Vec<Buffer> = loads(found.parts.body).into_iter().map(|(buffer, _)| buffer).collect();
-    found.parts.body.walk(&mut |part| match &part.kind {
-        StmtKind::Store { buffer, .. } => used.push(buffer.clone()),
-        _ => {}
+    found.parts.body.walk(&mut |part| {
+        if let StmtKind::Store { buffer, .. } = &part.kind {
+            used.push(buffer.clone());
+        }
     });
     let (mut stores, mut is_behind) = (Vec::new(), false);
     rest.walk(&mut |part| match &part.kind {

@@ -8,7 +8,7 @@ use crate::codegen::{Binding, Generated};
 /// The kernels of a function with the buffers `A` and `B` of `sizes` elements, and the symbolic extents `n` and `m`.
 fn of(sizes: [&str; 2], body: &str) -> Generated {
     let [a, b] = sizes;
-    let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
+    let body = format!("    {}\n", body.replace('\n', "\n    "));
     let text = format!(
         "@T.prim_func\ndef f(a: T.handle, b: T.handle, c: T.handle):\n    n, m = T.int32(), T.int32()\n    \
          C = T.match_buffer(c, (n, m), \"float32\")\n    A = T.match_buffer(a, ({a},), \"float32\")\n    \
