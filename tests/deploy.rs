@@ -150,6 +150,19 @@ fn a_damaged_folder_is_refused() {
 }
 
 #[test]
+fn every_texture_has_the_pitch_of_the_target() {
+    for target in ["opencl --device=adreno --pitch=4", "opencl --device=mali --pitch=64"] {
+        let plan = tilewright(&["plan", TINY, "--target", target, "--device", "none"]);
+        assert_eq!(plan.code, Some(0), "{target}: {plan:?}");
+        let folder = tiny(&["--target", target]);
+        let host = Host::build(&folder);
+        fs::write(folder.file("in.npy"), npy::write(&ramp(&SHAPE)).unwrap()).unwrap();
+        let run = host.run(&folder.path(), &[format!("image={}", folder.file("in.npy"))]);
+        assert_eq!(run.code, Some(0), "{target}: {run:?}");
+    }
+}
+
+#[test]
 fn wrong_arguments_are_refused() {
     let folder = tiny(&[]);
     let host = Host::build(&folder);
@@ -168,6 +181,7 @@ fn wrong_arguments_are_refused() {
             "the tensor is {'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 13, 11)",
         ),
         (vec![write("short.npy", &good[..good.len() - 4])], "bytes of elements"),
+        (vec![write("head.npy", b"\x93NUMPY\x02\x00\xf0\xff")], "is cut off"),
         (vec![write("doubles.npy", &doubles)], "holds {'descr': '<f8'"),
         (vec![write("short.raw", &[0; 100])], "has 100 bytes, and the tensor 1716"),
         (vec![write("good.npy", &good), "nobody=x".to_owned()], "names no input or output"),
@@ -196,8 +210,13 @@ fn nothing_is_written_unless_everything_is_proved() {
     let (right, other) = ("image[0, h, w, co * 4 + c]", "image[0, h + 1, w, co * 4 + c]");
     assert!(kernels.contains(right));
     fs::write(&wrong, kernels.replacen(right, other, 1)).unwrap();
+    // A name that no line of plan.txt can hold.
+    let graph = fs::read_to_string(format!("{}/examples/graphs/block.json", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let renamed = folder.path().join("renamed.json");
+    fs::write(&renamed, graph.replace("\"image\"", "\"im\\nage\"")).unwrap();
     for (arguments, code) in [
         (vec!["examples/graphs/block.json", "--kernels", wrong.to_str().unwrap()], 1),
+        (vec![renamed.to_str().unwrap(), "--kernels", "examples/graphs/block.py"], 2),
         (vec![TINY, "--kernels", "examples/graphs/block.py"], 2),
         (vec!["examples/graphs/block.json"], 2),
         (vec!["examples/graphs/block.json", "--kernels", "examples/addone.py"], 2),

@@ -137,6 +137,14 @@ impl PoolRules {
     pub fn pool_width(self, width: u64) -> u64 {
         width.checked_next_multiple_of(self.pitch.max(1)).unwrap_or(u64::MAX)
     }
+
+    /// Returns the smallest room of a pool that holds this room.
+    pub fn pool_room(self, room: Room) -> Room {
+        match room {
+            Room::Texels { width, height } => Room::Texels { width: self.pool_width(width), height },
+            Room::Bytes(bytes) => Room::Bytes(bytes),
+        }
+    }
 }
 
 /// The location of a tensor.

@@ -56,7 +56,7 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
     for (tensor, place) in weights.places.iter().enumerate() {
         if let Some((offset, _)) = place {
             let name = &deployment.graph.graph.tensors[tensor].name;
-            out.line(format_args!("constant {} {offset} {}", part(deployment.part(tensor)), one_line(name)));
+            out.line(format_args!("constant {} {offset} {}", part(deployment.part(tensor)), name));
         }
     }
     for tensor in deployment.inputs() {
@@ -129,7 +129,7 @@ fn exchanged(deployment: &Deployment<'_>, tensor: usize) -> String {
         extents.len().to_string(),
     ];
     fields.extend(extents.iter().map(u64::to_string));
-    fields.push(one_line(&argument.value));
+    fields.push(argument.value.clone());
     fields.join(" ")
 }
 
@@ -149,8 +149,4 @@ pub(super) fn numpy_type(dtype: DataType) -> &'static str {
         ScalarType::UInt64 | ScalarType::Handle => "<u8",
         ScalarType::Float64 => "<f8",
     }
-}
-
-fn one_line(name: &str) -> String {
-    name.replace(['\n', '\r'], " ")
 }

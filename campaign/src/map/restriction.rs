@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(text(Form::From, 7), "i >= 2");
         assert_eq!(text(Form::Hole, 5), "i != 0");
         assert_eq!(text(Form::Step, 7), "i % 3 != 1");
-        assert_eq!(text(Form::Split, 3), "i * 4 + j < 17");
+        assert_eq!(text(Form::Split, 3), "i * 4 + j < 5 * 4 - 3");
         assert_eq!(text(Form::Corner, 2), "i < 2 or j >= 1");
     }
 

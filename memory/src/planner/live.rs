@@ -131,7 +131,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Builds a plan from the packing of each group. Pools are numbered in the order of their first tensors.
-    pub(super) fn assemble(&self, packings: &[Packing]) -> MemoryPlan {
+    pub(super) fn assemble(&self, packings: &[Packing], rules: PoolRules) -> MemoryPlan {
         let mut packed: Vec<Option<(usize, usize)>> = vec![None; self.graph.tensors.len()];
         for (g, group) in self.groups.iter().enumerate() {
             for (slot, &tensor) in group.tensors.iter().enumerate() {
@@ -151,7 +151,7 @@ impl<'a> Problem<'a> {
                 pools.len() - 1
             };
             places[at] = match packed[at] {
-                None => PoolPlace { pool: add(self.rooms[at]), region: whole_region(self.rooms[at]) },
+                None => PoolPlace { pool: add(rules.pool_room(self.rooms[at])), region: whole_region(self.rooms[at]) },
                 Some((g, slot)) => {
                     let (pool, region) = packings[g].places[slot];
                     let number = *numbers[g][pool].get_or_insert_with(|| add(packings[g].pools[pool]));

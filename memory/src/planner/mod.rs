@@ -102,7 +102,7 @@ pub fn plan_for(graph: &Graph, strategy: Strategy, rules: PoolRules) -> Result<M
         Strategy::Best => best::pack(group, rules),
     });
     let packings = packings.map(|packing| packing.with_pitch(rules));
-    Ok(problem.assemble(&packings.collect::<Vec<_>>()))
+    Ok(problem.assemble(&packings.collect::<Vec<_>>(), rules))
 }
 
 /// The lifetime of each tensor's memory. A view has the lifetime of its root, which its readers extend.

@@ -20,9 +20,7 @@ impl Packing {
     /// The same places, in textures whose widths are multiples of the pitch.
     pub(super) fn with_pitch(mut self, rules: PoolRules) -> Self {
         for pool in &mut self.pools {
-            if let Room::Texels { width, .. } = pool {
-                *width = rules.pool_width(*width);
-            }
+            *pool = rules.pool_room(*pool);
         }
         self
     }

@@ -121,6 +121,7 @@ pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let (ExitStatus::Success, Some(proved)) = (status, proved) else {
         return Ok(refused(args, &report, status, printer));
     };
+    check_names(&subject)?;
     let mut outputs = files(args, &subject, &plan, &proved)?;
     outputs.push(Output::text("report.json".to_owned(), report.to_json() + "\n"));
     write(&args.output, &outputs)?;
@@ -185,6 +186,23 @@ fn lower(
     printer: &Printer,
 ) -> Result<(Vec<crate::report::plan_run::FunctionRow>, Option<Proved>), Failure> {
     lowered(subject.programs.iter().cloned(), request, judge, &subject.kernels, printer)
+}
+
+/// Checks that every name fits into a line of `plan.txt`, and that the command line of the host can say it.
+///
+/// # Errors
+/// The first name with a control character.
+fn check_names(subject: &Subject) -> Result<(), Failure> {
+    let model = subject.model.iter().flat_map(|loaded| loaded.model.values.iter().map(|value| &value.name));
+    let mut names = subject.document.graph.graph.tensors.iter().map(|tensor| &tensor.name).chain(model);
+    match names.find(|name| name.chars().any(char::is_control)) {
+        None => Ok(()),
+        Some(name) => {
+            let message =
+                format!("the name {name:?} has a control character, which the files for the host cannot hold");
+            Err(Failure::plain(&subject.source.name, "network-names", message).with_help("rename the tensor"))
+        }
+    }
 }
 
 /// The files of a proved network.

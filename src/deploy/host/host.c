@@ -259,8 +259,8 @@ static unsigned char *elements(unsigned char *contents, size_t length, size_t by
         return contents;
     }
     size_t skip = contents[6] == 1 ? 10 : 12, n = contents[8] + 256u * contents[9];
-    if (skip == 12) n += length < 12 ? 0 : ((size_t)contents[10] << 16) + ((size_t)contents[11] << 24);
-    if (n > length - skip) die(BAD_INPUT, "%s is cut off", path);
+    if (skip == 12 && length >= 12) n += ((size_t)contents[10] << 16) + ((size_t)contents[11] << 24);
+    if (length < skip || n > length - skip) die(BAD_INPUT, "%s is cut off", path);
     unsigned char first = contents[skip + n];
     contents[skip + n] = 0;
     const char *head = (const char *)contents + skip, *at = strstr(head, "'shape': (");
