@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
             let help = format!("the functions are {}", known.join(", "));
             return self.error("unknown-function", call.range(), format!("there is no function `{name}` here"), help);
         };
-        if self.functions.defs.iter().filter(|other| other.name == def.name).count() > 1 {
+        if self.functions.defs.iter().filter(|other| other.name.as_str() == name).count() > 1 {
             let help = "give each function of the file a name of its own";
             return self.error("name", call.range(), format!("several functions are called `{name}`"), help);
         }
