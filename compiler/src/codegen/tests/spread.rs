@@ -49,8 +49,8 @@ fn iterations_that_are_not_independent_stay_serial_and_a_note_says_so() {
         ("for i in range(n):\n    B[i % 3] = A[i]", ["n", "3"]),
         // The assertion does not hold any more where the nest runs.
         (
-            "assert C[0, 0] <= T.float32(1), \"x\"\nfor i in T.parallel(1):\n    C[0, 0] = T.float32(2)\n\
-             for i in range(n - 1):\n    if C[0, 0] > T.float32(1):\n        B[i + 1] = B[i] + A[i]",
+            "assert A[0] <= T.float32(1), \"x\"\nfor i in T.parallel(1):\n    A[0] = T.float32(2)\n\
+             for i in range(n - 1):\n    if A[0] > T.float32(1):\n        B[i + 1] = B[i] + A[i]",
             ["n", "n"],
         ),
     ];
