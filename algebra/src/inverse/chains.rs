@@ -17,7 +17,7 @@ use tilewright_ir::{BinaryOp, Expr, IndexMap, ScalarType, Var};
 use super::super::physical::ranges_of_map;
 use super::super::poly::Poly;
 use super::super::rewrite::Simplifier;
-use super::parts::{Part, part_of, parts_of_axis};
+use super::parts::{Part, index_of, part_of, parts_of_axis};
 
 /// Parts of all outputs before the map is left to the rules.
 const MAX_PARTS: usize = 32;
@@ -37,7 +37,7 @@ struct Read {
     values: Option<Poly>,
 }
 
-/// What is needed to invert a map.
+/// A map that is inverted, with the arithmetic of its extents.
 struct Chains<'a> {
     map: &'a IndexMap,
     simplifier: Simplifier<'a>,
@@ -146,17 +146,12 @@ pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Opti
     let (mut outputs, mut reached) = (Vec::with_capacity(map.vars().len()), Vec::new());
     for (axis, extent) in map.domain().iter().enumerate() {
         let own = parts_of_axis(&parts, axis)?;
-        let scaled = |part: &Part| {
+        let value = |part: &Part| {
             let is_read = |read: &&Read| read.part.axis == axis && read.part.stride == part.stride;
-            let value = chains.value(reads.iter().find(is_read)?, &vars[part.output])?;
-            Some(if part.stride == 1 { value } else { value * Expr::int_of(part.stride, ty)? })
+            chains.value(reads.iter().find(is_read)?, &vars[part.output])
         };
-        let terms = own.iter().rev().map(scaled).collect::<Option<Vec<_>>>()?;
-        let index = terms.into_iter().reduce(|sum, term| sum + term)?;
-        let stride = own.last()?.stride;
-        if extent.as_const_int().is_none_or(|extent| extent % stride != 0) && stride > 1 {
-            reached.push(index.clone().lt(extent.clone()));
-        }
+        let (index, is_inside) = index_of(&own, extent, ty, value)?;
+        reached.extend(is_inside);
         outputs.push(index);
     }
     Some((outputs, reached.into_iter().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))))

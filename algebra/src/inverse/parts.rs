@@ -91,19 +91,31 @@ pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Opti
         if !fits(&own, extent, physical, ty)? {
             return None;
         }
-        let scaled = |part: &Part| {
-            let value = Expr::from(&vars[part.output]);
-            Some(if part.stride == 1 { value } else { value * Expr::int_of(part.stride, ty)? })
-        };
-        let terms = own.iter().rev().map(scaled).collect::<Option<Vec<_>>>()?;
-        let index = terms.into_iter().reduce(|sum, term| sum + term)?;
-        let stride = own.last()?.stride;
-        if extent.as_const_int().is_none_or(|extent| extent % stride != 0) && stride > 1 {
-            reached.push(index.clone().lt(extent.clone()));
-        }
+        let (index, is_inside) = index_of(&own, extent, ty, |part| Some(Expr::from(&vars[part.output])))?;
+        reached.extend(is_inside);
         outputs.push(index);
     }
     Some((outputs, reached.into_iter().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))))
+}
+
+/// An index as the sum of its parts, of which `value` gives each one, and the condition that it is below its extent, if that does not
+/// follow.
+pub(super) fn index_of(
+    own: &[Part],
+    extent: &Expr,
+    ty: ScalarType,
+    value: impl Fn(&Part) -> Option<Expr>,
+) -> Option<(Expr, Option<Expr>)> {
+    let scaled = |part: &Part| {
+        let value = value(part)?;
+        Some(if part.stride == 1 { value } else { value * Expr::int_of(part.stride, ty)? })
+    };
+    let terms = own.iter().rev().map(scaled).collect::<Option<Vec<_>>>()?;
+    let index = terms.into_iter().reduce(|sum, term| sum + term)?;
+    let stride = own.last()?.stride;
+    let may_exceed = extent.as_const_int().is_none_or(|extent| extent % stride != 0) && stride > 1;
+    let is_inside = may_exceed.then(|| index.clone().lt(extent.clone()));
+    Some((index, is_inside))
 }
 
 #[cfg(test)]
