@@ -311,7 +311,8 @@ impl Expr {
                 })
             }
             Self::Call(function, args) => write_call(f, function.info().0, args),
-            Self::Select(c, a, b) | Self::IfThenElse(c, a, b) => write!(f, "if_then_else({c}, {a}, {b})"),
+            Self::Select(c, a, b) => write!(f, "Select({c}, {a}, {b})"),
+            Self::IfThenElse(c, a, b) => write!(f, "if_then_else({c}, {a}, {b})"),
             Self::Cast(ty, value) => write!(f, "{ty}({value})"),
             Self::Ramp { base, stride, lanes } => write!(f, "ramp({base}, {stride}, {lanes})"),
             Self::Broadcast { value, lanes } => write!(f, "broadcast({value}, {lanes})"),
