@@ -144,7 +144,8 @@ pub trait Rewrite {
             StmtKind::Let { var, value, body } => {
                 StmtKind::Let { var: var.clone(), value: self.expr(value)?, body: Arc::new(self.stmt(body)?) }
             }
-            StmtKind::Seq(stmts) => StmtKind::Seq(stmts.iter().map(|stmt| self.stmt(stmt)).collect::<Result<_, _>>()?),
+            // Where a statement became several, they are statements of this sequence: as they are read back from text.
+            StmtKind::Seq(stmts) => Stmt::seq(stmts.iter().map(|stmt| self.stmt(stmt)).collect::<Result<_, _>>()?).kind,
             StmtKind::Evaluate(expr) => StmtKind::Evaluate(self.expr(expr)?),
             StmtKind::Barrier => StmtKind::Barrier,
             StmtKind::Attr { node, key, value, body } => StmtKind::Attr {
