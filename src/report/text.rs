@@ -100,6 +100,10 @@ pub fn check(report: &FileReport<'_>, style: Style) -> String {
         }
         summary(&mut out, &outcome.setting, function, style);
     }
+    if style.verbose && !outcome.functions.is_empty() {
+        let parts = outcome.times().into_iter().map(|(part, ms)| format!("{} {ms:.1} ms", part.word()));
+        hanging(&mut out, "time of no step and no engine: ", &parts.collect::<Vec<_>>().join(", "), 2, style);
+    }
     if outcome.functions.is_empty() {
         line(&mut out, &format!("{} nothing in {file} was checked", style.verdict(Summary::Skipped, 0)), style);
     }

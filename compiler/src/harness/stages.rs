@@ -65,6 +65,28 @@ pub struct ChainOutcome {
     pub outputs_given: bool,
     /// Remarks, such as unusual inputs.
     pub notes: Vec<String>,
+    /// Where the time went that no engine has.
+    pub times: ChainTimes,
+}
+
+/// Wall-clock times in milliseconds of what is done around the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ChainTimes {
+    /// Opening the devices.
+    pub opening: f64,
+    /// Filling the inputs.
+    pub inputs: f64,
+    /// Packing the inputs into the layout of a stage, and unpacking its outputs.
+    pub packing: f64,
+    /// Comparing outputs.
+    pub comparing: f64,
+}
+
+impl ChainTimes {
+    /// The milliseconds since `start`.
+    pub fn since(start: Instant) -> f64 {
+        start.elapsed().as_secs_f64() * 1e3
+    }
 }
 
 impl ChainOutcome {
@@ -391,7 +413,8 @@ impl Run<'_> {
 
     /// Makes the inputs in the layout of the first stage. Tensors that the program writes are undefined, unless
     /// `outputs_too`.
-    fn inputs(&self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
+    fn inputs(&mut self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
+        let start = Instant::now();
         let program = self.stages[0].program;
         let fault = |message: String| Diagnostic::error("input-shape", None, message);
         for param in program.params() {
@@ -405,13 +428,15 @@ impl Run<'_> {
                 return Err(fault(format!("{text}, beyond what is proved of symbolic shapes")));
             }
         }
-        self.draw.arguments(&program, &self.bindings, outputs_too)
+        let inputs = self.draw.arguments(&program, &self.bindings, outputs_too);
+        self.report.times.inputs += ChainTimes::since(start);
+        inputs
     }
 
     /// Packs the inputs, runs a stage, unpacks its outputs and compares them with `expected`. Returns the outcome, the
     /// outputs and the notes of the engine.
     fn run_stage(
-        &self,
+        &mut self,
         stage: &Stage<'_>,
         layouts: &Result<Vec<Layout>, String>,
         engine: &dyn Engine,
@@ -420,17 +445,24 @@ impl Run<'_> {
         tolerance: Tolerance,
     ) -> Result<(EngineOutcome, Outputs, Vec<String>), EngineFault> {
         let layouts = layouts.as_ref().map_err(|why| EngineFault::Error(why.clone()))?;
+        let start = Instant::now();
         let mut arguments = Arguments { params: self.arguments(stage, layouts, inputs)?, ..Arguments::default() };
         arguments.symbols = stage.program.symbols().iter().map(|var| (var.clone(), self.bindings[var])).collect();
+        self.report.times.packing += ChainTimes::since(start);
         let start = Instant::now();
         let Ran { detail, notes, sources, .. } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
-        let ms = start.elapsed().as_secs_f64() * 1e3;
+        let ms = ChainTimes::since(start);
+        let start = Instant::now();
         let outputs = self.outputs(inputs, &arguments, layouts).map_err(EngineFault::Error)?;
+        // Releasing hundreds of megabytes takes its time, too.
+        drop(arguments);
+        self.report.times.packing += ChainTimes::since(start);
         let mut line = EngineOutcome::new(engine.name(), Some(stage.name), engine.device(), Status::Agrees, detail);
         (line.ms, line.sources) = (ms, sources);
         let Some(expected) = expected else {
             return Ok((line, outputs, notes));
         };
+        let start = Instant::now();
         let mut comparison = Comparison::default();
         let is_reference = engine.device().is_none();
         for ((name, want), (_, got)) in expected.iter().zip(&outputs) {
@@ -442,6 +474,7 @@ impl Run<'_> {
             };
             comparison.merge(result.map_err(EngineFault::Error)?);
         }
+        self.report.times.comparing += ChainTimes::since(start);
         let line = line.compared(comparison);
         Ok((line, outputs, notes))
     }
@@ -471,6 +504,7 @@ impl Run<'_> {
 
     /// Packs a tensor into the layout of a stage.
     fn pack(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, String> {
+        // Clones share their elements, so a parameter that no pass moved is not copied.
         let mut tensor = tensor.clone();
         for LayoutStep { map, shape: after, pad } in &layout.steps {
             let pad = pad.filter(|(_, by_host)| *by_host).map(|(value, _)| value);
