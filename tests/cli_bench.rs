@@ -54,7 +54,8 @@ fn the_table_names_kernels_and_the_device() {
     if !has_device() {
         return eprintln!("skipped: no OpenCL device");
     }
-    let run = tilewright(&["bench", "--rounds", "3", "--shape", "n=2,h=3,w=5,c=7", "examples/nhwc_to_nchw4c_symbolic.py"]);
+    let run =
+        tilewright(&["bench", "--rounds", "3", "--shape", "n=2,h=3,w=5,c=7", "examples/nhwc_to_nchw4c_symbolic.py"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     for said in ["as written, 3 rounds after 3", "with n = 2", "of a copy", "copy ", "proved"] {
         assert!(run.stdout.contains(said), "{said}: {}", run.stdout);

@@ -175,7 +175,8 @@ fn prepare(
     scratch.counters.clear();
     for &(vec_reg, level) in &nest.plan.counters {
         let first = level.checked_sub(1).map_or(min, |inner| nest.inner[inner].min);
-        let loops = extents.iter().zip(&levels).map(|(&extent, &(of, step))| (extent, if of == level { step } else { 0 }));
+        let loops =
+            extents.iter().zip(&levels).map(|(&extent, &(of, step))| (extent, if of == level { step } else { 0 }));
         scratch.counters.push((vec_reg, Cursor::new(0, first.cast_signed(), loops)?));
     }
     Some(())
@@ -184,7 +185,11 @@ fn prepare(
 /// The extents of all loops as streams see them, outermost first, each with the loop of the nest that it belongs to and how far one iteration moves
 /// the variable of that; and their number. `None` if the range of a split loop is not divided by its number.
 #[expect(clippy::type_complexity, reason = "a private helper with one caller")]
-fn extents_of(nest: &VectorizedNest, min: u64, extent: u64) -> Option<([u64; MAX_NEST], [(usize, i64); MAX_NEST], usize)> {
+fn extents_of(
+    nest: &VectorizedNest,
+    min: u64,
+    extent: u64,
+) -> Option<([u64; MAX_NEST], [(usize, i64); MAX_NEST], usize)> {
     let (mut extents, mut levels, mut rank) = ([1; MAX_NEST], [(0, 0); MAX_NEST], 0);
     let loops = std::iter::once((min, extent)).chain(nest.inner.iter().map(|inner| (inner.min, inner.extent)));
     for (level, ((min, extent), &split)) in loops.zip(&nest.splits).enumerate() {

@@ -134,11 +134,7 @@ fn load_all<T: Send, const WIDTH: usize>(
 }
 
 /// Writes cells to bytes, on several threads where there are many.
-fn store_all<T: Sync, const WIDTH: usize>(
-    cells: &[T],
-    bytes: &mut [u8],
-    store: impl Fn(&T, &mut [u8; WIDTH]) + Sync,
-) {
+fn store_all<T: Sync, const WIDTH: usize>(cells: &[T], bytes: &mut [u8], store: impl Fn(&T, &mut [u8; WIDTH]) + Sync) {
     let (words, _) = bytes.as_chunks_mut::<WIDTH>();
     let task = |(cells, words): (&[T], &mut [[u8; WIDTH]])| {
         cells.iter().zip(words).for_each(|(cell, word)| store(cell, word));

@@ -91,7 +91,8 @@ impl Case {
 
 /// Whole blocks, an offset, ragged and misaligned ranges, two different numbers, and more channels than a block of iterations.
 fn cases() -> Vec<Case> {
-    let numbers = [(0, 24, 4, 4), (8, 24, 4, 4), (0, 23, 4, 4), (2, 24, 4, 4), (0, 24, 4, 8), (0, 24, 8, 4), (0, 4, 4, 4)];
+    let numbers =
+        [(0, 24, 4, 4), (8, 24, 4, 4), (0, 23, 4, 4), (2, 24, 4, 4), (0, 24, 4, 8), (0, 24, 8, 4), (0, 4, 4, 4)];
     let long = [(0, 600, 4, 4), (0, 602, 4, 4), (0, 25_000, 8, 8), (0, 1040, 260, 260)];
     let all = numbers.into_iter().chain(long);
     let case = |(min, extent, by, modulo)| {

@@ -16,11 +16,13 @@ use crate::report::bench::BenchReport;
 
 /// Lower and prove a program, and time its kernels on a device, beside a copy of as many bytes
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  tilewright bench examples/conv2d_resnet.py\n  tilewright bench --rounds 50 --device 1 --shape n=512,m=512 program.py\n\nTimes are those of the device's \
+#[command(
+    after_help = "Examples:\n  tilewright bench examples/conv2d_resnet.py\n  tilewright bench --rounds 50 --device 1 --shape n=512,m=512 program.py\n\nTimes are those of the device's \
                         own clock: OpenCL events. GB/s counts each buffer that a kernel takes once; FLOP/s counts the operators and functions \
                         with float results in the program, with all conditions true. `of a copy` is the time of clEnqueueCopyBuffer for as many bytes \
                         in the same run, divided by the time of the kernel. A program with textures is timed with plain buffers, too. The results are not \
-                        compared with the program's; `tilewright check` does that. The exit code is 3 if nothing could be timed.")]
+                        compared with the program's; `tilewright check` does that. The exit code is 3 if nothing could be timed."
+)]
 pub struct Args {
     /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input
     #[arg(value_name = "FILE[::name]")]

@@ -97,8 +97,7 @@ impl Digits {
 
     /// Copies elements of `size` parts each.
     pub(super) fn copy_parts<T: Copy + Send + Sync>(&self, way: Way, size: usize, from: &[T], to: &mut [T]) {
-        let wide =
-            |digit: &Digit| Digit { logical: digit.logical * size, physical: digit.physical * size, ..*digit };
+        let wide = |digit: &Digit| Digit { logical: digit.logical * size, physical: digit.physical * size, ..*digit };
         let mut digits: Vec<Digit> = self.digits.iter().map(wide).collect();
         digits.push(Digit { extent: size, logical: 1, physical: 1, last_block: None });
         Self { digits, start: self.start * size }.copy_each(way, from, to);
@@ -110,9 +109,11 @@ impl Digits {
             self.digits.iter().map(|digit| (digit.extent - 1) * stride(digit)).sum()
         };
         // The last block of an axis may be short, so the sum of the greatest digits is a bound, and not always a place.
-        let short: usize = self.digits.windows(2).filter_map(|pair| {
-            Some((pair[1].extent - pair[0].last_block?) * pair[1].logical)
-        }).sum();
+        let short: usize = self
+            .digits
+            .windows(2)
+            .filter_map(|pair| Some((pair[1].extent - pair[0].last_block?) * pair[1].logical))
+            .sum();
         end(|digit| digit.logical) - short < logical && self.start + end(|digit| digit.physical) < physical
     }
 
@@ -143,7 +144,7 @@ impl Digits {
 fn axis_digits(table: &[usize], logical: usize) -> Option<Vec<Digit>> {
     let extent = table.len();
     let at = |index: usize| table[index].checked_sub(table[0]);
-    let Some(stride) = table.get(1).map_or(Some(0), |_| at(1)) else { return None };
+    let stride = table.get(1).map_or(Some(0), |_| at(1))?;
     let block = (0..extent).take_while(|&index| at(index) == Some(index * stride)).count();
     if block == extent {
         return Some(vec![Digit { extent, logical, physical: stride, last_block: None }]);
@@ -236,11 +237,15 @@ mod tests {
         let mut expected = vec![255; physical * size];
         for element in 0..logical {
             let mut rest = element;
-            let place: usize = terms.iter().rev().map(|table| {
-                let term = table[rest % table.len()];
-                rest /= table.len();
-                term
-            }).sum();
+            let place: usize = terms
+                .iter()
+                .rev()
+                .map(|table| {
+                    let term = table[rest % table.len()];
+                    rest /= table.len();
+                    term
+                })
+                .sum();
             let (to, from) = ((start + place) * size, element * size);
             expected[to..to + size].copy_from_slice(&bytes[from..from + size]);
         }

@@ -79,13 +79,7 @@ impl Element {
     }
 
     /// The elements of `from` in the places of `to`, of which all are defined then if `is_whole`.
-    fn moved(
-        self,
-        (digits, way): (&Digits, Way),
-        from: &Tensor,
-        to: Tensor,
-        is_whole: bool,
-    ) -> Result<Tensor, String> {
+    fn moved(self, (digits, way): (&Digits, Way), from: &Tensor, to: Tensor, is_whole: bool) -> Result<Tensor, String> {
         let (dtype, shape) = (to.dtype(), to.shape().to_vec());
         let made = if is_whole {
             let mut bytes = to.into_bytes();

@@ -15,12 +15,13 @@
 
 pub mod arguments;
 pub mod compare;
+mod digits;
 pub mod engine;
 pub mod inputs;
 pub mod interpreter;
 pub mod layout;
+mod moved;
 pub mod opencl;
-mod digits;
 mod places;
 pub mod room;
 pub mod stages;

@@ -222,7 +222,11 @@ pub(super) fn fault(error: &DeviceError) -> EngineFault {
 
 /// Returns the arguments as bytes. Undefined elements are filled with a poison value, so that a kernel that reads them
 /// shows in the comparison.
-pub(super) fn kernel_arguments(func: &PrimFunc, symbols: &Bindings, arguments: &Arguments) -> Result<codegen::Arguments, String> {
+pub(super) fn kernel_arguments(
+    func: &PrimFunc,
+    symbols: &Bindings,
+    arguments: &Arguments,
+) -> Result<codegen::Arguments, String> {
     let mut given = codegen::Arguments { symbols: symbols.clone(), ..codegen::Arguments::default() };
     if func.params.len() != arguments.params.len() {
         return Err(format!("{} arguments for {} parameters", arguments.params.len(), func.params.len()));

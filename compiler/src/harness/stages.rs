@@ -9,13 +9,14 @@ use std::time::Instant;
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
 use tilewright_ir::MAX_SYMBOLIC_ELEMENTS;
-use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scalar, Var};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, Scalar, Var};
 
 use super::arguments::{Draw, Inputs};
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
 use super::inputs::{Numbers, Sampled, bind_scalars, premises, satisfy_with_scalars, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
+use super::moved::{Layout, LayoutStep, follow_params};
 use super::room;
 use crate::codegen::OPENCL;
 
@@ -94,22 +95,6 @@ impl ChainOutcome {
     pub fn is_ok(&self) -> bool {
         !self.engines.is_empty() && self.engines.iter().all(|line| line.status.is_ok())
     }
-}
-
-/// How a parameter of the first stage lies in the memory of a later stage.
-#[derive(Clone, Debug, Default)]
-struct Layout {
-    /// The maps to apply, one after the other.
-    steps: Vec<LayoutStep>,
-}
-
-/// The map of one pass, and the physical shape after it.
-#[derive(Clone, Debug)]
-struct LayoutStep {
-    map: IndexMap,
-    shape: Vec<Expr>,
-    /// The value of the padding, and whether the caller has to write it; `None` if the padding has no value.
-    pad: Option<(Scalar, bool)>,
 }
 
 /// Runs every stage on `reference` and the last stage on each of `devices`, and compares all of them with the first
@@ -562,56 +547,6 @@ fn same_scalars(first: &StageProgram<'_>, later: &StageProgram<'_>) -> bool {
     let later = scalars(later);
     let added = later.strip_prefix(scalars(first).as_slice());
     matches!(first, StageProgram::Definition(_)) || added.is_some_and(|added| added.iter().all(|is_scalar| *is_scalar))
-}
-
-/// Appends to the layouts what a pass did with the buffer of each parameter.
-fn follow_params(
-    before: &[Buffer],
-    after: &[Buffer],
-    evidence: Option<&Evidence>,
-    layouts: &mut [Layout],
-) -> Result<(), String> {
-    if before.len() != after.len() {
-        return Err(format!("{} buffers became {}", before.len(), after.len()));
-    }
-    for ((before, after), layout) in before.iter().zip(after).zip(layouts) {
-        layout.steps.extend(layout_steps(before, after, evidence)?);
-    }
-    Ok(())
-}
-
-/// Returns the maps from a parameter before a pass to the same parameter after it, by following the claims.
-fn layout_steps(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result<Vec<LayoutStep>, String> {
-    let mut steps = Vec::new();
-    let mut current = before.clone();
-    let claims = evidence.map_or(&[][..], |evidence| &evidence.buffers);
-    while current != *after {
-        let claim = claims.iter().find(|claim| claim.before == current);
-        let Some(claim) = claim.filter(|_| steps.len() < claims.len()) else {
-            let same = before.dtype == after.dtype && before.shape == after.shape;
-            if evidence.is_none() && same {
-                return Ok(Vec::new());
-            }
-            return Err(format!("parameter `{before}` was replaced, and the evidence does not say how"));
-        };
-        let fills = evidence.map_or(&[][..], |evidence| &evidence.fills);
-        let fill = fills.iter().find(|fill| fill.buffer == claim.after);
-        let pad = fill.and_then(|fill| Some((constant(&fill.value)?, fill.by_host)));
-        steps.push(LayoutStep { map: claim.map.clone(), shape: claim.after.shape.clone(), pad });
-        current = claim.after.clone();
-    }
-    Ok(steps)
-}
-
-/// The value of a constant.
-fn constant(value: &Expr) -> Option<Scalar> {
-    match value {
-        Expr::Int { value, .. } => Some(Scalar::Int(*value)),
-        Expr::Float { value, .. } => Some(Scalar::Float(*value)),
-        Expr::Var(_) | Expr::Binary(..) | Expr::Unary(..) | Expr::Call(..) | Expr::Select(..) => None,
-        Expr::IfThenElse(..) | Expr::Cast(..) => None,
-        Expr::Ramp { .. } | Expr::Broadcast { .. } | Expr::Load { .. } => None,
-    }
 }
 
 /// Returns the tolerance for devices: what the functions in the last stage allow.

@@ -176,9 +176,10 @@ fn copies(device: &OpenCl, bytes: u64, rounds: Rounds) -> Result<Option<Times>, 
 /// each lane. Conditions count as true. `None` if the extent of a loop is not known.
 pub fn operations(stmt: &Stmt, symbols: &Bindings) -> Option<u128> {
     let own: u128 = stmt.exprs().into_iter().map(operations_of).sum();
-    let inside = stmt.children().map(|child| operations(child, symbols)).try_fold(0_u128, |sum, inner| {
-        sum.checked_add(inner?)
-    })?;
+    let inside = stmt
+        .children()
+        .map(|child| operations(child, symbols))
+        .try_fold(0_u128, |sum, inner| sum.checked_add(inner?))?;
     let StmtKind::For(inner) = &stmt.kind else { return own.checked_add(inside) };
     if inside == 0 {
         return Some(own);
@@ -220,7 +221,8 @@ mod tests {
 
     #[test]
     fn float_operations_are_counted_once_for_each_iteration_and_lane() {
-        let nest = "    for i, j in T.grid(n, 7):\n        A[i, j] = A[i, (j + 1) % 7] * T.float32(2) + T.float32(i * 3)\n";
+        let nest =
+            "    for i, j in T.grid(n, 7):\n        A[i, j] = A[i, (j + 1) % 7] * T.float32(2) + T.float32(i * 3)\n";
         assert_eq!(count(nest, &[5]), Some(2 * 5 * 7));
         assert_eq!(count(nest, &[]), None);
         let wide = "    for i in range(n):\n        A[i, T.Ramp(0, 1, 4)] = A[i, T.Ramp(0, 1, 4)] * T.Broadcast(T.float32(2), 4)\n";

@@ -142,7 +142,8 @@ fn without_textures(program: &Program) -> Option<Program> {
 fn symbols_of(func: &PrimFunc, options: &Options) -> Result<Bindings, CheckFault> {
     let symbols = func.symbols();
     let is_own = |name: &String| symbols.iter().any(|symbol| symbol.name() == name);
-    let given: Vec<(String, i128)> = options.shapes.iter().map(|(name, value)| (name.clone(), (*value).into())).collect();
+    let given: Vec<(String, i128)> =
+        options.shapes.iter().map(|(name, value)| (name.clone(), (*value).into())).collect();
     let given: Vec<(String, i128)> = given.into_iter().filter(|(name, _)| is_own(name)).collect();
     let premises = premises(func);
     let sampled = satisfying(&symbols, &given, &premises, 0).map_err(|fault| CheckFault::Input(vec![fault]))?;

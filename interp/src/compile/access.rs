@@ -97,7 +97,8 @@ impl<'a> Compiler<'_, 'a> {
         // All indices are examined before code is emitted, so that nothing is left in the probe if one is not affine.
         for index in indices {
             let Some(part) = ramp_parts(index) else { return Ok(None) };
-            let steps = loop_parts(context).map(|of| self.constant_step(part.0, of, context)).collect::<Option<Vec<_>>>();
+            let steps =
+                loop_parts(context).map(|of| self.constant_step(part.0, of, context)).collect::<Option<Vec<_>>>();
             let Some(steps) = steps else { return Ok(None) };
             parts.push((part.0, part.1, steps));
         }

@@ -70,7 +70,7 @@ impl<'a> Compiler<'_, 'a> {
     /// For each loop of the nest the number by which indices in its body divide the variable, such as 4 for `A[c // 4, c % 4]`; 1 where
     /// there is none, or it does not divide the range of the loop. All of them together are at most [`MAX_NEST`] loops.
     fn splits(&self, outer: &'a For, loops: &[(&'a For, i128, u64)], leaf: &Stmt) -> Vec<u64> {
-        let constant = |expr| self.ranges.interval(expr).and_then(|range| range.constant());
+        let constant = |expr| self.ranges.interval(expr).and_then(Interval::constant);
         let whole = constant(&outer.min).zip(constant(&outer.extent));
         let ranges = std::iter::once((&outer.var, whole))
             .chain(loops.iter().map(|(each, min, extent)| (&each.var, Some((*min, i128::from(*extent))))));
@@ -124,7 +124,8 @@ impl<'a> Compiler<'_, 'a> {
 fn divisor_of(stmt: &Stmt, var: &Var) -> Option<i128> {
     let mut found = None;
     let mut look = |expr: &Expr| {
-        if let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod, a, b) = expr
+        if let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod, a, b) =
+            expr
             && matches!(&**a, Expr::Var(other) if other == var)
             && let Expr::Int { value: number @ 2.., .. } = &**b
         {
@@ -133,12 +134,16 @@ fn divisor_of(stmt: &Stmt, var: &Var) -> Option<i128> {
     };
     stmt.walk(&mut |stmt| {
         if let StmtKind::Store { indices, .. } = &stmt.kind {
-            indices.iter().for_each(|index| index.walk(&mut look));
+            for index in indices {
+                index.walk(&mut look);
+            }
         }
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
                 if let Expr::Load { indices, .. } = part {
-                    indices.iter().for_each(|index| index.walk(&mut look));
+                    for index in indices.iter() {
+                        index.walk(&mut look);
+                    }
                 }
             });
         }
