@@ -149,8 +149,8 @@ fn repeated(mut plan: LaunchPlan, times: usize) -> LaunchPlan {
     plan.launches = std::iter::repeat_n(plan.launches, times).flatten().collect();
     for buffer in &mut plan.buffers {
         buffer.read_back = false;
-        // Poison is a NaN, with which processors may compute slower than with numbers.
-        if let Initial::Fill(byte) = &mut buffer.initial {
+        // Poison is a NaN, with which processors may compute slower than with numbers. A texture that is lent for the run has no contents.
+        if let (false, Initial::Fill(byte)) = (buffer.scratch, &mut buffer.initial) {
             *byte = 0;
         }
     }
