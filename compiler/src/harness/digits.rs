@@ -231,7 +231,7 @@ mod tests {
         let digits = Digits::of(start, terms).unwrap();
         let logical: usize = terms.iter().map(Vec::len).product();
         assert!(digits.fits(logical, physical));
-        let bytes: Vec<u8> = (0..logical * size).map(|at| (at * 7 % 251) as u8).collect();
+        let bytes: Vec<u8> = (0..logical * size).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect();
         let mut packed = vec![255; physical * size];
         digits.copy(Way::Pack, size, &bytes, &mut packed);
         let mut expected = vec![255; physical * size];

@@ -175,7 +175,7 @@ fn copies(device: &OpenCl, bytes: u64, rounds: Rounds) -> Result<Option<Times>, 
 /// The number of floating-point operations of a statement: operators with two operands and math functions with a float result, once for
 /// each lane. Conditions count as true. `None` if the extent of a loop is not known.
 pub fn operations(stmt: &Stmt, symbols: &Bindings) -> Option<u128> {
-    let own: u128 = stmt.exprs().into_iter().map(operations_of).sum();
+    let own: u128 = stmt.exprs().map(operations_of).sum();
     let inside = stmt
         .children()
         .map(|child| operations(child, symbols))

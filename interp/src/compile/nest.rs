@@ -141,7 +141,7 @@ fn divisor_of(stmt: &Stmt, var: &Var) -> Option<i128> {
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
                 if let Expr::Load { indices, .. } = part {
-                    for index in indices.iter() {
+                    for index in &**indices {
                         index.walk(&mut look);
                     }
                 }
