@@ -29,9 +29,10 @@ deny:
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --offline check licenses bans sources; \
 	else echo "skipped: cargo-deny is not installed (cargo install cargo-deny --locked)"; fi
 
-# The campaign needs no nightly compiler; without one the targets are skipped (status 3), and the output says so.
+# The campaign needs no nightly compiler; without one the targets are skipped (status 3), and the output says so. It runs on every driver that
+# there is: those of the system, Oclgrind, and Intel's after `scripts/opencl_intel.sh`.
 fuzz-smoke: setup
-	cargo run --quiet --bin tilewright -- fuzz --runs 64 --seed 0
+	OCL_ICD_VENDORS=$${OCL_ICD_VENDORS:-$$(scripts/opencl-vendors.sh)} cargo run --quiet --bin tilewright -- fuzz --runs 64 --seed 0
 	scripts/fuzz.sh --seconds 5 || test $$? -eq 3
 
 # A target folder of its own: the program that is shipped has no faults to switch on.

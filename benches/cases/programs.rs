@@ -91,7 +91,7 @@ impl Kernel {
         let generated = generate(validate(&flat).unwrap()).map_err(|found| format!("{found:?}"))?;
         let mut given = codegen::Arguments::default();
         for ((_, buffer), tensor) in flat.buffer_map.iter().zip(tensors(func)) {
-            given.contents.insert(buffer.data.clone(), tensor.bytes().to_vec());
+            given.contents.insert(buffer.data.clone(), tensor.shared_bytes());
         }
         let plan = generated.plan(&given).map_err(|found| found.to_string())?;
         // Drivers as they come: Oclgrind is three times as fast with the optimiser that it is not trusted with elsewhere.

@@ -284,9 +284,10 @@ impl LayoutChange {
             }
             (None, PaddingFill::Byte(byte)) => (vec![byte; count * size], vec![true; count * lanes]),
         };
+        let given = tensor.defined();
         for (from, &to) in self.to.iter().enumerate() {
             bytes[to * size..(to + 1) * size].copy_from_slice(&tensor.bytes()[from * size..(from + 1) * size]);
-            defined[to * lanes..(to + 1) * lanes].copy_from_slice(&tensor.defined()[from * lanes..(from + 1) * lanes]);
+            defined[to * lanes..(to + 1) * lanes].copy_from_slice(&given[from * lanes..(from + 1) * lanes]);
         }
         Tensor::from_parts(dtype, &self.shape, bytes, defined).map_err(error)
     }
@@ -295,9 +296,10 @@ impl LayoutChange {
     fn unpack(&self, tensor: &Tensor, shape: &[u64]) -> Result<Tensor, String> {
         let (lanes, size) = sizes(tensor);
         let (mut bytes, mut defined) = (Vec::new(), Vec::new());
+        let given = tensor.defined();
         for &from in &self.to {
             bytes.extend_from_slice(&tensor.bytes()[from * size..(from + 1) * size]);
-            defined.extend_from_slice(&tensor.defined()[from * lanes..(from + 1) * lanes]);
+            defined.extend_from_slice(&given[from * lanes..(from + 1) * lanes]);
         }
         Tensor::from_parts(tensor.dtype(), shape, bytes, defined).map_err(|error| error.to_string())
     }

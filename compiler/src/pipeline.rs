@@ -10,6 +10,7 @@
 //! findings of a run as data.
 
 pub mod assume;
+pub mod bench;
 pub mod engines;
 pub mod executed;
 pub mod findings;
@@ -31,6 +32,7 @@ use tilewright_verify::{Config, Judge, Place, Premise, Report, Side};
 
 use crate::block_schedule::Step;
 use crate::codegen::Kernels;
+use crate::harness::stages::ChainTimes;
 use crate::lift;
 use crate::passes::{PassCall, Pipeline};
 use assume::{AssumeFault, Assumption};
@@ -196,8 +198,10 @@ impl From<Vec<Diagnostic>> for CheckFault {
 /// [`CheckFault::Input`] for bad input, [`CheckFault::Assumed`] for a bad condition, [`CheckFault::Asked`] for a bad request to a pass, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
 /// refuted obligation is no error; the outcome reports it.
 pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, CheckFault> {
+    let start = Instant::now();
     let Programs { mut programs, warnings } = read(text, options.function.as_deref())?;
     known_symbols(&programs, &options.shapes)?;
+    let reading = ChainTimes::since(start);
     let internal = |error: tilewright_verify::solver::SolverError| CheckFault::Internal(error.to_string());
     let solver = format!("Z3 {}", tilewright_verify::solver::z3_version().map_err(internal)?);
     let judge = options.judge().map_err(internal)?;
@@ -216,6 +220,8 @@ pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Resul
         function.run = engines::run(program, &lowering, options, observe)?;
         outcome.functions.push(function);
     }
+    outcome.reading = reading;
+    outcome.total = ChainTimes::since(start);
     Ok(outcome)
 }
 

@@ -1,5 +1,7 @@
 //! Launch plans: memory objects, and kernel launches in order. Plain data; nothing here uses a device.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::wire;
@@ -88,7 +90,7 @@ impl ChannelType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Initial {
     /// These bytes; their number is [`BufferSpec::bytes`].
-    Data(#[serde(with = "serde_bytes")] Vec<u8>),
+    Data(#[serde(with = "wire::shared_bytes")] Arc<Vec<u8>>),
     /// One byte, repeated, such as 0, or [`POISON`] for memory that must not be read before it is written.
     Fill(u8),
 }
@@ -182,8 +184,8 @@ impl BufferSpec {
 
     /// Sets the initial contents; their length has to be [`BufferSpec::bytes`].
     #[must_use]
-    pub fn with_data(mut self, data: Vec<u8>) -> Self {
-        self.initial = Initial::Data(data);
+    pub fn with_data(mut self, data: impl Into<Arc<Vec<u8>>>) -> Self {
+        self.initial = Initial::Data(data.into());
         self
     }
 

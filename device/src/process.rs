@@ -14,7 +14,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -32,6 +32,8 @@ const MARK: &[u8] = b"@tilewright ";
 const TICK: Duration = Duration::from_millis(40);
 /// The number of bytes at the end of a worker's standard error that are kept.
 const TAIL: usize = 2000;
+/// The most bytes for which a reader makes room before they arrive: what announces them may be the text of a driver.
+const AT_ONCE: usize = 1 << 30;
 /// Capacity of the queue of requests in a worker.
 const WAITING: usize = 16;
 
@@ -225,17 +227,39 @@ pub fn requests<R: DeserializeOwned + Send + 'static>() -> Receiver<R> {
 /// # Errors
 /// Standard output is closed.
 pub fn answer(out: &mut impl Write, reply: &impl Serialize) -> io::Result<()> {
-    out.write_all(&frame(reply)?)?;
+    write_frame(&mut BufWriter::new(&mut *out), reply)?;
+    out.flush()
+}
+
+/// Writes a message as a frame. Its length is counted first, so that the contents of memory go from where they are to the pipe.
+fn write_frame(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut length = Count(0);
+    rmp_serde::encode::write_named(&mut length, message).map_err(io::Error::other)?;
+    out.write_all(MARK)?;
+    writeln!(out, "{}", length.0)?;
+    rmp_serde::encode::write_named(out, message).map_err(io::Error::other)?;
     out.flush()
 }
 
 /// A message as a frame.
+#[cfg(test)]
 pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let body = rmp_serde::to_vec_named(message).map_err(io::Error::other)?;
-    let mut frame = MARK.to_vec();
-    writeln!(frame, "{}", body.len())?;
-    frame.extend(body);
-    Ok(frame)
+    let mut frame = Vec::new();
+    write_frame(&mut frame, message).map(|()| frame)
+}
+
+/// Counts the bytes that are written to it.
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += u64::try_from(bytes.len()).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The body of the next frame, which is shorter than announced if the input ends within it; `None` at the end of the input.
@@ -245,6 +269,8 @@ fn next_frame(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     while from.read_until(b'\n', &mut line)? > 0 {
         if let Some(length) = announced(&line) {
             let mut body = Vec::new();
+            // If there is no room for all of it, reading ends with the error.
+            let _ = body.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX).min(AT_ONCE));
             from.take(length).read_to_end(&mut body)?;
             return Ok(Some(body));
         }

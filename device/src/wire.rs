@@ -1,7 +1,22 @@
 //! The contents of memory as byte strings in messages between processes; serde would write a list of numbers.
 
-use serde::{Deserialize, Deserializer, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
+
+/// A byte string that others share; on the other side it has one owner.
+pub(crate) mod shared_bytes {
+    use std::sync::Arc;
+
+    use super::{ByteBuf, Bytes, Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(value: &Arc<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+        Bytes::new(value).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Vec<u8>>, D::Error> {
+        ByteBuf::deserialize(from).map(|bytes| Arc::new(bytes.into_vec()))
+    }
+}
 
 /// A list of byte strings.
 pub(crate) mod byte_list {

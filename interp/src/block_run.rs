@@ -141,12 +141,8 @@ fn prepare(
     all: u64,
     frame: &Frame,
 ) -> Option<()> {
-    // The extents of all loops, outermost first.
-    let mut extents = [extent; MAX_NEST];
-    for (to, inner) in extents[1..].iter_mut().zip(&nest.inner) {
-        *to = inner.extent;
-    }
-    let extents = &extents[..=nest.inner.len()];
+    let (extents, levels, rank) = extents_of(nest, min, extent)?;
+    let extents = &extents[..rank];
     scratch.streams.clear();
     for stream in &nest.streams {
         scratch.streams.push(stream_cursor(stream, extents, frame)?);
@@ -179,10 +175,36 @@ fn prepare(
     scratch.counters.clear();
     for &(vec_reg, level) in &nest.plan.counters {
         let first = level.checked_sub(1).map_or(min, |inner| nest.inner[inner].min);
-        let loops = extents.iter().enumerate().map(|(at, &extent)| (extent, i64::from(at == level)));
+        let loops =
+            extents.iter().zip(&levels).map(|(&extent, &(of, step))| (extent, if of == level { step } else { 0 }));
         scratch.counters.push((vec_reg, Cursor::new(0, first.cast_signed(), loops)?));
     }
     Some(())
+}
+
+/// The extents of all loops as streams see them, outermost first, each with the loop of the nest that it belongs to and how far one iteration moves
+/// the variable of that; and their number. `None` if the range of a split loop is not divided by its number.
+#[expect(clippy::type_complexity, reason = "a private helper with one caller")]
+fn extents_of(
+    nest: &VectorizedNest,
+    min: u64,
+    extent: u64,
+) -> Option<([u64; MAX_NEST], [(usize, i64); MAX_NEST], usize)> {
+    let (mut extents, mut levels, mut rank) = ([1; MAX_NEST], [(0, 0); MAX_NEST], 0);
+    let loops = std::iter::once((min, extent)).chain(nest.inner.iter().map(|inner| (inner.min, inner.extent)));
+    for (level, ((min, extent), &split)) in loops.zip(&nest.splits).enumerate() {
+        if min % split != 0 || extent % split != 0 {
+            return None;
+        }
+        if split > 1 {
+            (*extents.get_mut(rank)?, *levels.get_mut(rank)?) = (extent / split, (level, i64::try_from(split).ok()?));
+            rank += 1;
+        }
+        let innermost = if split > 1 { split } else { extent };
+        (*extents.get_mut(rank)?, *levels.get_mut(rank)?) = (innermost, (level, 1));
+        rank += 1;
+    }
+    Some((extents, levels, rank))
 }
 
 /// The cells of a stream. Returns `None` if an index is outside the view's extents in some iteration.

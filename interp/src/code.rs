@@ -245,6 +245,9 @@ pub(crate) struct VectorizedNest {
     pub(crate) streams: Vec<Stream>,
     /// The inner loops of the nest, outermost first.
     pub(crate) inner: Vec<NestLoop>,
+    /// For each loop of the nest, outermost first, the number `k` by which indices divide its variable: streams see it as two loops,
+    /// over `v // k` and over `v % k`, of which `k` divides the first value and the extent. 1 for a loop that is not split.
+    pub(crate) splits: Vec<u64>,
     /// The body.
     pub(crate) plan: BlockPlan,
 }
@@ -274,7 +277,7 @@ pub(crate) struct StreamDim {
     pub(crate) reg: Reg,
     /// Constant added to it: the distance to the first lane of a ramp.
     pub(crate) plus: i64,
-    /// Change of the index with one iteration of each loop of the nest, outermost first.
+    /// Change of the index with one iteration of each loop of the nest, outermost first. A split loop has two entries.
     pub(crate) steps: Vec<i64>,
     /// Greatest value of the index type; an index beyond it would wrap.
     pub(crate) max: i128,

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use rayon::prelude::*;
 use tilewright_ir::ScalarType;
 
 /// The cells of an allocation, all of the same width.
@@ -41,11 +42,15 @@ pub(crate) enum Definedness {
 /// The memory for an allocation is not available.
 pub(crate) struct OutOfMemory;
 
-/// `len` default values.
-fn zeroed<T: Default>(len: usize) -> Result<Vec<T>, OutOfMemory> {
+/// `len` default values, made on several threads if there are many: the system finds memory when it is first written.
+fn zeroed<T: Default + Send>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut items = Vec::new();
     items.try_reserve_exact(len).map_err(|_| OutOfMemory)?;
-    items.resize_with(len, T::default);
+    if len <= CELLS_OF_A_TASK {
+        items.resize_with(len, T::default);
+    } else {
+        items.par_extend((0..len).into_par_iter().with_min_len(CELLS_OF_A_TASK).map(|_| T::default()));
+    }
     Ok(items)
 }
 
@@ -109,7 +114,50 @@ fn write_with<T>(cells: &[T], first: i64, step: i64, values: &[u64], set: impl F
     })
 }
 
+/// The number of cells that one task copies.
+const CELLS_OF_A_TASK: usize = 1 << 16;
+
+/// Cells made of little-endian bytes, on several threads where there are many.
+fn load_all<T: Send, const WIDTH: usize>(
+    bytes: &[u8],
+    cell: impl Fn([u8; WIDTH]) -> T + Sync,
+) -> Result<Vec<T>, OutOfMemory> {
+    let (words, _) = bytes.as_chunks::<WIDTH>();
+    let mut cells = Vec::new();
+    cells.try_reserve_exact(words.len()).map_err(|_| OutOfMemory)?;
+    if words.len() <= CELLS_OF_A_TASK {
+        cells.extend(words.iter().map(|word| cell(*word)));
+    } else {
+        cells.par_extend(words.par_iter().with_min_len(CELLS_OF_A_TASK).map(|word| cell(*word)));
+    }
+    Ok(cells)
+}
+
+/// Writes cells to bytes, on several threads where there are many.
+fn store_all<T: Sync, const WIDTH: usize>(cells: &[T], bytes: &mut [u8], store: impl Fn(&T, &mut [u8; WIDTH]) + Sync) {
+    let (words, _) = bytes.as_chunks_mut::<WIDTH>();
+    let task = |(cells, words): (&[T], &mut [[u8; WIDTH]])| {
+        cells.iter().zip(words).for_each(|(cell, word)| store(cell, word));
+    };
+    if cells.len() <= CELLS_OF_A_TASK {
+        task((cells, words));
+    } else {
+        cells.par_chunks(CELLS_OF_A_TASK).zip(words.par_chunks_mut(CELLS_OF_A_TASK)).for_each(task);
+    }
+}
+
 impl Memory {
+    /// Defined cells of `width` bytes (1, 2, 4 or 8) with the given contents, little endian.
+    pub(crate) fn of_bytes(width: u64, bytes: &[u8], id: usize) -> Result<Self, OutOfMemory> {
+        let cells = match width {
+            1 => Cells::U8(load_all(bytes, |[byte]| AtomicU8::new(byte))?),
+            2 => Cells::U16(load_all(bytes, |word| AtomicU16::new(u16::from_le_bytes(word)))?),
+            4 => Cells::U32(load_all(bytes, |word| AtomicU32::new(u32::from_le_bytes(word)))?),
+            _ => Cells::U64(load_all(bytes, |word| AtomicU64::new(u64::from_le_bytes(word)))?),
+        };
+        Ok(Self { cells, defined: None, check: false, id })
+    }
+
     /// `len` cells of `width` bytes (1, 2, 4 or 8), all 0, and undefined if that is tracked.
     pub(crate) fn new(width: u64, len: usize, definedness: Definedness, id: usize) -> Result<Self, OutOfMemory> {
         let cells = match width {
@@ -237,58 +285,21 @@ impl Memory {
         }
     }
 
-    /// Fills the cells from little-endian bytes without marking them defined; excess bytes or cells are left alone.
-    pub(crate) fn write_bytes(&self, bytes: &[u8]) {
-        match &self.cells {
-            Cells::U8(cells) => {
-                cells.iter().zip(bytes).for_each(|(cell, &byte)| cell.store(byte, Relaxed));
-            }
-            Cells::U16(cells) => {
-                let words = bytes.as_chunks().0.iter().map(|&word| u16::from_le_bytes(word));
-                cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
-            }
-            Cells::U32(cells) => {
-                let words = bytes.as_chunks().0.iter().map(|&word| u32::from_le_bytes(word));
-                cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
-            }
-            Cells::U64(cells) => {
-                let words = bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
-                cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
-            }
-        }
-    }
-
-    /// Copies the cells to little-endian bytes; excess bytes or cells are left alone.
+    /// Copies the cells to little-endian bytes, on several threads where there are many; excess bytes or cells are left alone.
     pub(crate) fn read_bytes(&self, bytes: &mut [u8]) {
         match &self.cells {
-            Cells::U8(cells) => {
-                cells.iter().zip(bytes).for_each(|(cell, byte)| *byte = cell.load(Relaxed));
-            }
-            Cells::U16(cells) => {
-                let words = bytes.as_chunks_mut().0.iter_mut();
-                cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
-            }
-            Cells::U32(cells) => {
-                let words = bytes.as_chunks_mut().0.iter_mut();
-                cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
-            }
-            Cells::U64(cells) => {
-                let words = bytes.as_chunks_mut().0.iter_mut();
-                cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
-            }
+            Cells::U8(cells) => store_all(cells, bytes, |cell, to: &mut [u8; 1]| *to = [cell.load(Relaxed)]),
+            Cells::U16(cells) => store_all(cells, bytes, |cell, to| *to = cell.load(Relaxed).to_le_bytes()),
+            Cells::U32(cells) => store_all(cells, bytes, |cell, to| *to = cell.load(Relaxed).to_le_bytes()),
+            Cells::U64(cells) => store_all(cells, bytes, |cell, to| *to = cell.load(Relaxed).to_le_bytes()),
         }
     }
 
-    /// Sets `defined[i]` to whether all `cells` cells of element `i` are defined.
-    pub(crate) fn read_defined(&self, cells: usize, defined: &mut [bool]) {
-        match &self.defined {
-            None => defined.fill(true),
-            Some(flags) => {
-                for (to, flags) in defined.iter_mut().zip(flags.chunks_exact(cells.max(1))) {
-                    *to = flags.iter().all(|flag| flag.load(Relaxed) != 0);
-                }
-            }
-        }
+    /// For each lane, which takes `cells` cells, whether all of them are defined; `None` if that is not tracked.
+    pub(crate) fn flags(&self, cells: usize) -> Option<Vec<bool>> {
+        let flags = self.defined.as_ref()?;
+        let lanes = flags.par_chunks_exact(cells.max(1)).with_min_len(CELLS_OF_A_TASK);
+        Some(lanes.map(|lane| lane.iter().all(|flag| flag.load(Relaxed) != 0)).collect())
     }
 
     /// The bits of an element that takes `count` cells of `width` bytes, little endian; `None` if a cell is outside.

@@ -109,9 +109,7 @@ fn run_function(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Resul
         if let Some(Argument::Tensor(tensor)) = args.params.get_mut(position) {
             let packed = buffer.is_some_and(|buffer| buffer.strides.is_none()) && view.offset == 0;
             if packed && memory.len() == tensor.lane_count() * view.per_lane {
-                let (bytes, defined) = tensor.parts_mut();
-                memory.read_bytes(bytes);
-                memory.read_defined(view.per_lane, defined);
+                tensor.read_from(&memory, view.per_lane);
                 continue;
             }
             for_each_lane(tensor.dtype().lanes, &view, |lane, cell| {
@@ -198,17 +196,20 @@ fn load_arguments(
             (false, true) => Definedness::Checked,
             (false, false) => Definedness::Tracked,
         };
-        let memory = Memory::new(view.width, count, definedness, id).map_err(|_| refused())?;
-        if whole && buffer.strides.is_none() && view.offset == 0 {
-            memory.write_bytes(tensor.bytes());
-        } else if tensor.defined().contains(&true) {
+        let is_packed = whole && buffer.strides.is_none() && view.offset == 0;
+        let memory = if is_packed {
+            Memory::of_bytes(view.width, tensor.bytes(), id)
+        } else {
+            Memory::new(view.width, count, definedness, id)
+        };
+        let memory = Arc::new(memory.map_err(|_| refused())?);
+        if !is_packed && !tensor.is_none_defined() {
             for_each_lane(buffer.dtype.lanes, &view, |lane, cell| {
-                if tensor.defined()[lane] {
+                if tensor.is_defined(lane) {
                     memory.set_wide(cell, view.per_lane, view.width, tensor.raw(lane));
                 }
             });
         }
-        let memory = Arc::new(memory);
         frame.memories[view.slot] = Some(Arc::clone(&memory));
         passed.push((position, memory, view));
     }

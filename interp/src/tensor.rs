@@ -1,12 +1,18 @@
 //! Tensors: the arguments and results of a program.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use half::f16;
 use rayon::prelude::*;
 use tilewright_ir::{DataType, Scalar, ScalarType, SizeError, checked_size};
 
+use crate::memory::Memory;
 use crate::num;
 
 /// Elements in row-major order, each with a flag that says whether it is defined.
+///
+/// Clones share the elements until one of them is written.
 ///
 /// The bytes are little endian; a `bool` takes one byte, and the lanes of a vector element are adjacent. Positions are
 /// counted in lanes: element `n` of a tensor of `float32x4` has the lanes `4 * n` to `4 * n + 3`.
@@ -21,13 +27,43 @@ use crate::num;
 /// assert_eq!(tensor.get_f64(lane), Some(-7.0));
 /// # Ok::<(), tilewright_interp::TensorError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Tensor {
     dtype: DataType,
     shape: Vec<u64>,
-    bytes: Vec<u8>,
-    defined: Vec<bool>,
+    bytes: Arc<Vec<u8>>,
+    defined: Defined,
+    /// Number of lanes of all elements.
+    lanes: usize,
 }
+
+/// Which lanes are defined. Large tensors are defined as a whole or not at all, and then need no flags.
+#[derive(Clone, Debug)]
+enum Defined {
+    All,
+    None,
+    Each(Arc<Vec<bool>>),
+}
+
+impl Defined {
+    /// The state that flags describe.
+    fn of(flags: Vec<bool>) -> Self {
+        match flags.first() {
+            Some(true) | None if flags.par_iter().with_min_len(LANES_OF_A_TASK).all(|flag| *flag) => Self::All,
+            _ => Self::Each(Arc::new(flags)),
+        }
+    }
+}
+
+impl PartialEq for Tensor {
+    fn eq(&self, other: &Self) -> bool {
+        (self.dtype, &self.shape) == (other.dtype, &other.shape)
+            && self.bytes == other.bytes
+            && self.has_same_flags(other)
+    }
+}
+
+impl Eq for Tensor {}
 
 /// The number of lanes that one task computes.
 const LANES_OF_A_TASK: usize = 1 << 16;
@@ -68,12 +104,11 @@ fn sizes(dtype: DataType, shape: &[u64]) -> Result<(u64, usize, usize), TensorEr
     Ok((bytes, fits(bytes)?, fits(lanes)?))
 }
 
-/// `len` copies of a value.
-fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>, TensorError> {
-    let mut items = Vec::new();
-    items.try_reserve_exact(len).map_err(|_| TensorError::Memory(len as u64))?;
-    items.resize(len, value);
-    Ok(items)
+/// `len` zeros. The system hands out memory that is 0 and not touched yet, which the thread that writes it first pays for.
+fn zeros(len: usize) -> Result<Vec<u8>, TensorError> {
+    // `vec!` ends the process where there is no memory, so that a request that may fail goes first.
+    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| TensorError::Memory(len as u64))?;
+    Ok(vec![0; len])
 }
 
 impl Tensor {
@@ -84,7 +119,7 @@ impl Tensor {
     pub fn undefined(dtype: impl Into<DataType>, shape: &[u64]) -> Result<Self, TensorError> {
         let dtype = dtype.into();
         let (_, bytes, lanes) = sizes(dtype, shape)?;
-        Ok(Self { dtype, shape: shape.to_vec(), bytes: filled(bytes, 0)?, defined: filled(lanes, false)? })
+        Ok(Self { dtype, shape: shape.to_vec(), bytes: Arc::new(zeros(bytes)?), defined: Defined::None, lanes })
     }
 
     /// A tensor with the given bytes; all elements are defined.
@@ -97,7 +132,7 @@ impl Tensor {
         if bytes.len() as u64 != expected {
             return Err(TensorError::Length { given: bytes.len() as u64, expected });
         }
-        Ok(Self { dtype, shape: shape.to_vec(), bytes, defined: filled(lanes, true)? })
+        Ok(Self { dtype, shape: shape.to_vec(), bytes: Arc::new(bytes), defined: Defined::All, lanes })
     }
 
     /// A tensor with the given bytes, and one flag for each lane that says whether it is defined. The bytes of undefined
@@ -112,14 +147,15 @@ impl Tensor {
         defined: Vec<bool>,
     ) -> Result<Self, TensorError> {
         let mut tensor = Self::from_bytes(dtype, shape, bytes)?;
-        if defined.len() != tensor.defined.len() {
-            return Err(TensorError::Length { given: defined.len() as u64, expected: tensor.defined.len() as u64 });
+        if defined.len() != tensor.lanes {
+            return Err(TensorError::Length { given: defined.len() as u64, expected: tensor.lanes as u64 });
         }
-        let width = tensor.bytes.len() / defined.len().max(1);
-        for (lane, _) in defined.iter().enumerate().filter(|(_, defined)| !**defined) {
-            tensor.bytes[lane * width..(lane + 1) * width].fill(0);
+        tensor.defined = Defined::of(defined);
+        if let Defined::Each(flags) = &tensor.defined {
+            let width = tensor.width();
+            let lanes = Arc::make_mut(&mut tensor.bytes).chunks_exact_mut(width);
+            lanes.zip(flags.iter()).filter(|(_, defined)| !**defined).for_each(|(lane, _)| lane.fill(0));
         }
-        tensor.defined = defined;
         Ok(tensor)
     }
 
@@ -135,9 +171,11 @@ impl Tensor {
         mut value: impl FnMut(usize) -> Scalar,
     ) -> Result<Self, TensorError> {
         let mut tensor = Self::undefined(dtype, shape)?;
-        for lane in 0..tensor.lane_count() {
-            tensor.set(lane, value(lane));
+        let (ty, width) = (tensor.dtype.scalar, tensor.width());
+        for (place, lane) in Arc::make_mut(&mut tensor.bytes).chunks_exact_mut(width).enumerate() {
+            lane.copy_from_slice(&memory_of(ty, value(place)).to_le_bytes()[..width]);
         }
+        tensor.defined = Defined::All;
         Ok(tensor)
     }
 
@@ -157,13 +195,15 @@ impl Tensor {
                 lane.copy_from_slice(&memory_of(ty, value(start + place)).to_le_bytes()[..width]);
             }
         };
-        if tensor.lane_count() <= LANES_OF_A_TASK {
-            fill(0, &mut tensor.bytes);
+        let is_small = tensor.lane_count() <= LANES_OF_A_TASK;
+        let bytes = Arc::make_mut(&mut tensor.bytes);
+        if is_small {
+            fill(0, bytes);
         } else {
-            let tasks = tensor.bytes.par_chunks_mut(LANES_OF_A_TASK * width).enumerate();
+            let tasks = bytes.par_chunks_mut(LANES_OF_A_TASK * width).enumerate();
             tasks.for_each(|(task, bytes)| fill(task * LANES_OF_A_TASK, bytes));
         }
-        tensor.defined.fill(true);
+        tensor.defined = Defined::All;
         Ok(tensor)
     }
 
@@ -182,19 +222,59 @@ impl Tensor {
         &self.bytes
     }
 
-    /// Whether each lane is defined, in the order of the memory.
-    pub fn defined(&self) -> &[bool] {
-        &self.defined
+    /// The bytes of all elements, shared with this tensor.
+    pub fn shared_bytes(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.bytes)
+    }
+
+    /// Whether each lane is defined, in the order of the memory. Makes a list unless there is one; [`Tensor::is_defined`] asks for
+    /// one lane.
+    pub fn defined(&self) -> Cow<'_, [bool]> {
+        match &self.defined {
+            Defined::All => Cow::Owned(vec![true; self.lanes]),
+            Defined::None => Cow::Owned(vec![false; self.lanes]),
+            Defined::Each(flags) => Cow::Borrowed(flags),
+        }
+    }
+
+    /// Whether a lane, counted over all elements, is defined; false if it is out of range.
+    pub fn is_defined(&self, lane: usize) -> bool {
+        match &self.defined {
+            Defined::All => lane < self.lanes,
+            Defined::None => false,
+            Defined::Each(flags) => flags.get(lane).is_some_and(|defined| *defined),
+        }
+    }
+
+    /// Whether the same lanes are defined in a tensor of the same number of lanes.
+    pub fn has_same_flags(&self, other: &Self) -> bool {
+        match (&self.defined, &other.defined) {
+            (Defined::All, Defined::All) | (Defined::None, Defined::None) => true,
+            _ => self.defined() == other.defined(),
+        }
     }
 
     /// Total number of lanes of all elements.
     pub fn lane_count(&self) -> usize {
-        self.defined.len()
+        self.lanes
     }
 
     /// Whether every lane is defined.
     pub fn is_all_defined(&self) -> bool {
-        self.defined.iter().all(|&defined| defined)
+        match &self.defined {
+            Defined::All => true,
+            Defined::None => self.lanes == 0,
+            Defined::Each(flags) => flags.iter().all(|defined| *defined),
+        }
+    }
+
+    /// Whether no lane is defined.
+    pub fn is_none_defined(&self) -> bool {
+        match &self.defined {
+            Defined::All => self.lanes == 0,
+            Defined::None => true,
+            Defined::Each(flags) => !flags.contains(&true),
+        }
     }
 
     /// Number of the first lane of the element at a logical index; `None` if the index is outside the shape.
@@ -214,7 +294,7 @@ impl Tensor {
 
     /// Value of a lane, counted over all elements; `None` if it is undefined or out of range.
     pub fn get(&self, lane: usize) -> Option<Scalar> {
-        if !*self.defined.get(lane)? {
+        if !self.is_defined(lane) {
             return None;
         }
         let ty = self.dtype.scalar;
@@ -246,20 +326,40 @@ impl Tensor {
     /// Writes the low bits of `raw` to a lane and sets its flag.
     pub(crate) fn set_raw(&mut self, lane: usize, raw: u64, defined: bool) {
         let width = self.width();
-        if let Some(flag) = self.defined.get_mut(lane) {
-            *flag = defined;
-            self.bytes[lane * width..(lane + 1) * width].copy_from_slice(&raw.to_le_bytes()[..width]);
+        if lane >= self.lanes {
+            return;
         }
+        Arc::make_mut(&mut self.bytes)[lane * width..(lane + 1) * width].copy_from_slice(&raw.to_le_bytes()[..width]);
+        if self.is_defined(lane) != defined {
+            if !matches!(self.defined, Defined::Each(_)) {
+                self.defined = Defined::Each(Arc::new(self.defined().into_owned()));
+            }
+            if let Defined::Each(flags) = &mut self.defined {
+                Arc::make_mut(flags)[lane] = defined;
+            }
+        }
+    }
+
+    /// The bytes of all elements.
+    pub fn into_bytes(self) -> Vec<u8> {
+        Arc::unwrap_or_clone(self.bytes)
     }
 
     /// The bytes, and for each lane whether it is defined.
     pub fn into_parts(self) -> (Vec<u8>, Vec<bool>) {
-        (self.bytes, self.defined)
+        let defined = self.defined().into_owned();
+        (Arc::unwrap_or_clone(self.bytes), defined)
     }
 
-    /// The bytes and the flags, to be overwritten as a whole.
-    pub(crate) fn parts_mut(&mut self) -> (&mut [u8], &mut [bool]) {
-        (&mut self.bytes, &mut self.defined)
+    /// Replaces all elements by those of memory that has them in the same order, each lane in `cells` cells.
+    pub(crate) fn read_from(&mut self, memory: &Memory, cells: usize) {
+        // The old bytes are not copied where they are shared: all of them are overwritten.
+        let shared = Arc::get_mut(&mut self.bytes).is_none();
+        if shared {
+            self.bytes = Arc::new(vec![0; self.bytes.len()]);
+        }
+        memory.read_bytes(Arc::make_mut(&mut self.bytes).as_mut_slice());
+        self.defined = memory.flags(cells).map_or(Defined::All, Defined::of);
     }
 
     /// Bytes of a lane.

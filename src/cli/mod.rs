@@ -9,6 +9,7 @@
 //! standard error. [`ExitStatus`] is the exit code; a command without a result returns a [`Failure`].
 
 pub mod batch;
+pub mod bench;
 pub mod bitcast;
 mod bitcast_slots;
 mod bug;
@@ -92,6 +93,7 @@ enum Command {
     Relayout(relayout::Args),
     Plan(plan::Args),
     Run(run::Args),
+    Bench(bench::Args),
     #[cfg(feature = "campaign")]
     Fuzz(fuzz::Args),
     #[cfg(feature = "campaign")]
@@ -184,6 +186,7 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Relayout(args) => relayout::run(args, &cli.global, printer),
         Command::Plan(args) => plan::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
+        Command::Bench(args) => bench::run(args, &cli.global, printer),
         #[cfg(feature = "campaign")]
         Command::Fuzz(args) => fuzz::run(args, &cli.global, printer),
         #[cfg(feature = "campaign")]

@@ -113,7 +113,10 @@ struct FunctionRow {
     /// Whether iterations that may run at once touch the same element.
     races: Races,
     threads: usize,
+    /// Time of the execution, without what fills the inputs.
     ms: f64,
+    /// Time of filling the inputs.
+    inputs_ms: f64,
     outputs: Vec<OutputRow>,
 }
 
@@ -252,13 +255,17 @@ fn run_one(
     let valid = validate(func).map_err(|faults| Failure::input(source, faults))?;
     let config = Config { threads: global.threads.into(), fuel: Some(MAX_ITERATIONS), ..Config::default() };
     let draw = Draw { seed: global.seed, inputs: args.inputs.into() };
-    let mut given = arguments_of(func, &bindings, draw, args.outputs == Some(Outputs::Given)).map_err(fault)?;
     let mut start = Instant::now();
+    let mut given = arguments_of(func, &bindings, draw, args.outputs == Some(Outputs::Given)).map_err(fault)?;
+    let mut inputs_ms = start.elapsed().as_secs_f64() * 1e3;
+    start = Instant::now();
     let mut ran = interpret(valid, &mut given, &config);
     let reads_first = matches!(&ran, Err(RunError::Trap(trap)) if trap.kind == TrapKind::Undefined);
     if reads_first && args.outputs.is_none() {
         // Outputs that are read before they are written are inputs too.
+        start = Instant::now();
         given = arguments_of(func, &bindings, draw, true).map_err(fault)?;
+        inputs_ms += start.elapsed().as_secs_f64() * 1e3;
         start = Instant::now();
         ran = interpret(valid, &mut given, &config);
     }
@@ -288,6 +295,7 @@ fn run_one(
         iterations: report.iterations,
         threads: report.threads,
         ms,
+        inputs_ms,
         races,
         outputs: outputs(func, &given, args.print),
     })
@@ -338,7 +346,8 @@ fn value(scalar: Scalar) -> serde_json::Value {
 /// its flag, because its bytes are arbitrary.
 fn checksum(tensor: &Tensor) -> u64 {
     let lane_bytes = (tensor.bytes().len() / tensor.lane_count().max(1)).max(1);
-    let lanes = tensor.bytes().chunks(lane_bytes).zip(tensor.defined());
+    let defined = tensor.defined();
+    let lanes = tensor.bytes().chunks(lane_bytes).zip(defined.iter());
     let bytes = lanes.flat_map(|(lane, &defined)| {
         let written = if defined { lane } else { &[] };
         written.iter().copied().chain(std::iter::once(u8::from(defined)))

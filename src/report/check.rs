@@ -25,7 +25,7 @@ use super::obligation::Texts;
 use crate::harness::engine::{EngineOutcome, Status};
 use crate::json::{CounterexampleView, as_map, to_line};
 use crate::pipeline::limits::ChosenLimits;
-use crate::pipeline::outcome::{BufferOutcome, CheckOutcome, FunctionOutcome, StepOutcome, Summary};
+use crate::pipeline::outcome::{BufferOutcome, CheckOutcome, FunctionOutcome, StepOutcome, Summary, TimePart};
 
 /// The report of one file: its outcome and its text.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +86,7 @@ impl FileReport<'_> {
             }),
             buffers: rows(functions, |function| function.buffers.iter().map(BufferView::new)),
             engines: rows(functions, |function| function.run.engines.iter().map(EngineView::new)),
+            times: outcome.times().into_iter().map(|(part, ms)| TimeView { part, ms }).collect(),
             warnings: outcome.warnings.iter().map(|warning| DiagnosticRow::new(source, warning)).collect(),
         };
         to_line(&document)
@@ -104,7 +105,15 @@ struct Document<'a> {
     passes: Vec<Row<'a, StepView<'a>>>,
     buffers: Vec<Row<'a, BufferView>>,
     engines: Vec<Row<'a, EngineView<'a>>>,
+    times: Vec<TimeView>,
     warnings: Vec<DiagnosticRow>,
+}
+
+/// Time that no step and no engine has.
+#[derive(Serialize)]
+struct TimeView {
+    part: TimePart,
+    ms: f64,
 }
 
 #[derive(Serialize)]

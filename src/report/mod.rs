@@ -6,6 +6,7 @@
 //! [`plan_svg`] and [`network_svg`] as pictures, [`plan_html`] as a page. [`diagnostic`] is the JSON of faults in an input; as text they are rendered by
 //! `tilewright_script`. Nothing here decides anything: verdicts come from the checker and the engines.
 
+pub mod bench;
 pub mod check;
 pub mod diagnostic;
 pub mod draw;

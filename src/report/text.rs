@@ -100,6 +100,12 @@ pub fn check(report: &FileReport<'_>, style: Style) -> String {
         }
         summary(&mut out, &outcome.setting, function, style);
     }
+    if style.verbose && !outcome.functions.is_empty() {
+        line(&mut out, &format!("  {:<36} {:>9}", "time beside steps and engines", "ms"), style);
+        for (part, ms) in outcome.times() {
+            line(&mut out, &format!("  {:<36} {ms:>9.1}", part.word()), style);
+        }
+    }
     if outcome.functions.is_empty() {
         line(&mut out, &format!("{} nothing in {file} was checked", style.verdict(Summary::Skipped, 0)), style);
     }

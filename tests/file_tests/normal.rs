@@ -13,7 +13,8 @@ pub(crate) fn normalised(text: &str) -> String {
         let is_head = line.starts_with("  ") && line.split_whitespace().any(|word| word == "ms");
         has_times = is_head || (has_times && line.starts_with("  "));
         let line = if has_times && !is_head { without_cell(line) } else { line.to_owned() };
-        out.push_str(&without_version(&without_json_times(&without_marked(&line))));
+        let without_times = without_json_times(&without_json_times(&without_marked(&line), "\"ms\":"), "_ms\":");
+        out.push_str(&without_version(&without_times));
     }
     out
 }
@@ -48,13 +49,14 @@ fn without_marked(line: &str) -> String {
     out + rest
 }
 
-/// A line without the numbers after `"ms":`.
-fn without_json_times(line: &str) -> String {
-    let mut parts = line.split("\"ms\":");
+/// A line without the numbers after a key that ends like this.
+fn without_json_times(line: &str, key: &str) -> String {
+    let mut parts = line.split(key);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let end = part.find(|c: char| !"0123456789.eE+-".contains(c)).unwrap_or(part.len());
-        out.push_str("\"ms\":_");
+        out.push_str(key);
+        out.push('_');
         out.push_str(&part[end..]);
     }
     out
@@ -93,6 +95,7 @@ pub(crate) fn trials() -> Vec<Trial> {
                     "  step  verdict     ms  x\n  a.b   proved       _  y 1\nend  1.5\n",
                 ),
                 ("{\"ms\":0.25,\"n\":1.5}", "{\"ms\":_,\"n\":1.5}"),
+                ("{\"inputs_ms\":0.25,\"n\":1.5}", "{\"inputs_ms\":_,\"n\":1.5}"),
                 ("(seed 0, Z3 5.4.0)", "(seed 0, Z3 _)"),
             ],
         ),

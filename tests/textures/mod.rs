@@ -158,7 +158,7 @@ pub(crate) fn difference(expected: &Tensors, got: &Tensors) -> Option<String> {
     assert!(!expected.is_empty(), "nothing to compare");
     assert_eq!(expected.keys().collect::<Vec<_>>(), got.keys().collect::<Vec<_>>());
     expected.iter().find_map(|(name, tensor)| {
-        let differs = |&k: &usize| tensor.defined()[k] && !tensor.get(k).unwrap().same(got[name].get(k).unwrap());
+        let differs = |&k: &usize| tensor.is_defined(k) && !tensor.get(k).unwrap().same(got[name].get(k).unwrap());
         let place = (0..tensor.lane_count()).find(differs)?;
         Some(format!("{name}[{place}] is {:?}, not {:?}", got[name].get(place), tensor.get(place)))
     })
@@ -188,7 +188,7 @@ pub(crate) fn shape(buffer: &Buffer, symbols: &Bindings) -> Vec<u64> {
 /// The first inputs of a function as bytes.
 pub(crate) fn arguments(func: &PrimFunc, inputs: &[Tensor], symbols: &[(Var, i128)]) -> Arguments {
     let contents = func.buffer_map.iter().zip(inputs);
-    let contents = contents.map(|((_, buffer), tensor)| (buffer.data.clone(), tensor.bytes().to_vec()));
+    let contents = contents.map(|((_, buffer), tensor)| (buffer.data.clone(), tensor.shared_bytes()));
     let symbols = symbols.iter().cloned().collect();
     Arguments { symbols, contents: contents.collect(), ..Arguments::default() }
 }

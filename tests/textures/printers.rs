@@ -112,7 +112,7 @@ fn a_row_pitch_that_is_wrong_is_told_from_the_right_one() {
     // Rows of 5 texels packed as if they were 6 apart.
     let bytes = case.given.contents.values_mut().next().unwrap();
     let rows: Vec<_> = bytes.chunks(5 * 16).flat_map(|row| row.iter().copied().chain([0; 16])).collect();
-    *bytes = rows[..bytes.len()].to_vec();
+    *bytes = rows[..bytes.len()].to_vec().into();
     assert!(case.run(&generated, &generated.source).0.is_some());
 }
 

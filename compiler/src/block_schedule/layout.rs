@@ -184,7 +184,7 @@ impl BlockSchedule {
 }
 
 /// The function with other buffers, parameters included.
-fn with_buffers(func: &PrimFunc, pairs: &[(Buffer, Buffer)]) -> PrimFunc {
+pub(crate) fn with_buffers(func: &PrimFunc, pairs: &[(Buffer, Buffer)]) -> PrimFunc {
     let body = replaced(&func.body, &tilewright_ir::visit::Substitution::default(), pairs);
     let mut after = PrimFunc { body, ..func.clone() };
     for (_, buffer) in &mut after.buffer_map {

@@ -62,6 +62,8 @@ mod regions;
 mod rfactor;
 mod tree;
 
+pub(crate) use layout::with_buffers;
+
 pub use layout::BufferOf;
 
 use tilewright_ir::{Block, Diagnostic, Evidence, PrimFunc, Span, Stmt, StmtKind, Var};

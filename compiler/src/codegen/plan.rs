@@ -2,6 +2,7 @@
 //! fill, which kernels to launch, in which order and with which arguments.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tilewright_device::{Arg, BufferSpec, Launch, LaunchPlan, Scalar as DeviceScalar};
 use tilewright_ir::{Bindings, Diagnostic, Scalar, ScalarType, TextureLimits, Var};
@@ -18,7 +19,7 @@ pub struct Arguments {
     /// Values of scalar parameters.
     pub scalars: BTreeMap<Var, Scalar>,
     /// Contents of buffers by data variable; a buffer without contents is filled with a poison pattern.
-    pub contents: BTreeMap<Var, Vec<u8>>,
+    pub contents: BTreeMap<Var, Arc<Vec<u8>>>,
 }
 
 /// Where a buffer of the program lies in memory that the caller has.
@@ -250,7 +251,7 @@ fn spec(
         if u64::try_from(data.len()) != Ok(bytes) {
             return Err(fault(format!("`{}` takes {bytes} bytes, {} are given", info.name, data.len())));
         }
-        spec = spec.with_data(data.clone());
+        spec = spec.with_data(Arc::clone(data));
     }
     // A texture made by `texture2d_alloca` lives for one run only, so the session can lend an image for it.
     let is_scratch = info.param.is_none() && info.image.is_some() && !arguments.contents.contains_key(&info.data);

@@ -4,7 +4,8 @@
 use tilewright_interp::Tensor;
 use tilewright_ir::{Bindings, Expr, IndexMap, Scalar};
 
-use super::places::each_element;
+use super::digits::{Digits, Way};
+use super::places::{AxisTables, each_element};
 
 /// Returns the values of extents.
 ///
@@ -42,16 +43,66 @@ pub fn pack(
 ) -> Result<Tensor, String> {
     let blank = match pad {
         None => Tensor::undefined(logical.dtype(), physical_shape),
-        Some(value) => Tensor::from_fn(logical.dtype(), physical_shape, |_| value),
+        Some(value) => Tensor::from_lanes(logical.dtype(), physical_shape, |_| value),
     };
-    let (mut bytes, mut defined) = blank.map_err(|error| error.to_string())?.into_parts();
-    let lanes = usize::from(logical.dtype().lanes.max(1));
-    let size = logical.bytes().len() / logical.lane_count().max(1) * lanes;
+    let blank = blank.map_err(|error| error.to_string())?;
+    let element = Element::of(logical);
+    if let Some(digits) = digits(map, logical.shape(), &blank, symbols) {
+        if pad.is_none() && logical.is_none_defined() {
+            return Ok(blank);
+        }
+        let is_whole = logical.is_all_defined() && (pad.is_some() || logical.lane_count() == blank.lane_count());
+        return element.moved((&digits, Way::Pack), logical, blank, is_whole);
+    }
+    let (mut bytes, mut defined) = blank.into_parts();
+    let Element { lanes, size } = element;
+    let given = logical.defined();
     each_element(map, logical.shape(), physical_shape, symbols, |from, to| {
         bytes[to * size..(to + 1) * size].copy_from_slice(&logical.bytes()[from * size..(from + 1) * size]);
-        defined[to * lanes..(to + 1) * lanes].copy_from_slice(&logical.defined()[from * lanes..(from + 1) * lanes]);
+        defined[to * lanes..(to + 1) * lanes].copy_from_slice(&given[from * lanes..(from + 1) * lanes]);
     })?;
     Tensor::from_parts(logical.dtype(), physical_shape, bytes, defined).map_err(|error| error.to_string())
+}
+
+/// The size of an element.
+#[derive(Clone, Copy, Debug)]
+struct Element {
+    lanes: usize,
+    /// In bytes.
+    size: usize,
+}
+
+impl Element {
+    fn of(tensor: &Tensor) -> Self {
+        let lanes = usize::from(tensor.dtype().lanes.max(1));
+        Self { lanes, size: tensor.bytes().len() / tensor.lane_count().max(1) * lanes }
+    }
+
+    /// The elements of `from` in the places of `to`, of which all are defined then if `is_whole`.
+    fn moved(self, (digits, way): (&Digits, Way), from: &Tensor, to: Tensor, is_whole: bool) -> Result<Tensor, String> {
+        let (dtype, shape) = (to.dtype(), to.shape().to_vec());
+        let made = if is_whole {
+            let mut bytes = to.into_bytes();
+            digits.copy(way, self.size, from.bytes(), &mut bytes);
+            Tensor::from_bytes(dtype, &shape, bytes)
+        } else {
+            let (mut bytes, mut defined) = to.into_parts();
+            digits.copy(way, self.size, from.bytes(), &mut bytes);
+            digits.copy_parts(way, self.lanes, &from.defined(), &mut defined);
+            Tensor::from_parts(dtype, &shape, bytes, defined)
+        };
+        made.map_err(|error| error.to_string())
+    }
+}
+
+/// The layout of a tensor as digits; `None` if it is of another form, or does not fit the shapes.
+fn digits(map: &IndexMap, logical: &[u64], physical: &Tensor, symbols: &Bindings) -> Option<Digits> {
+    if logical.len() != map.vars().len() || logical.contains(&0) {
+        return None;
+    }
+    let elements = logical.iter().try_fold(1_usize, |size, &extent| size.checked_mul(usize::try_from(extent).ok()?))?;
+    let digits = AxisTables::of_map(map, symbols, logical, physical.shape())?.digits()?;
+    digits.fits(elements, physical.lane_count() / usize::from(physical.dtype().lanes.max(1))).then_some(digits)
 }
 
 /// Checks that every padding element of a physical tensor has the value `pad`.
@@ -83,12 +134,19 @@ pub fn padding_holds(
 /// The map leads outside of the physical tensor.
 pub fn unpack(physical: &Tensor, map: &IndexMap, logical_shape: &[u64], symbols: &Bindings) -> Result<Tensor, String> {
     let blank = Tensor::undefined(physical.dtype(), logical_shape).map_err(|error| error.to_string())?;
+    let element = Element::of(physical);
+    if let Some(digits) = digits(map, logical_shape, physical, symbols) {
+        if physical.is_none_defined() {
+            return Ok(blank);
+        }
+        return element.moved((&digits, Way::Unpack), physical, blank, physical.is_all_defined());
+    }
     let (mut bytes, mut defined) = blank.into_parts();
-    let lanes = usize::from(physical.dtype().lanes.max(1));
-    let size = physical.bytes().len() / physical.lane_count().max(1) * lanes;
+    let Element { lanes, size } = element;
+    let given = physical.defined();
     each_element(map, logical_shape, physical.shape(), symbols, |to, from| {
         bytes[to * size..(to + 1) * size].copy_from_slice(&physical.bytes()[from * size..(from + 1) * size]);
-        defined[to * lanes..(to + 1) * lanes].copy_from_slice(&physical.defined()[from * lanes..(from + 1) * lanes]);
+        defined[to * lanes..(to + 1) * lanes].copy_from_slice(&given[from * lanes..(from + 1) * lanes]);
     })?;
     Tensor::from_parts(physical.dtype(), logical_shape, bytes, defined).map_err(|error| error.to_string())
 }

@@ -1,6 +1,7 @@
 //! OpenCL devices as an engine: generates kernels, builds them, runs them, and reads the outputs back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tilewright_device::{BuildOptions, DeviceError, DeviceHost, POISON, Program as BuiltProgram, RunOptions, Session};
 use tilewright_interp::Tensor;
@@ -210,7 +211,7 @@ fn difference(func: &PrimFunc, one: &Arguments, other: &Arguments) -> Option<Str
 
 /// Classifies a device error: no device, or one without a needed feature, is a reason to skip; a kernel that writes out of its
 /// buffers is wrong; a device that fails, or a driver whose process ends, is an error.
-fn fault(error: &DeviceError) -> EngineFault {
+pub(super) fn fault(error: &DeviceError) -> EngineFault {
     if let DeviceError::GuardTouched(_) = error {
         return EngineFault::Trap { message: error.to_string(), is_undefined_read: false };
     }
@@ -221,17 +222,25 @@ fn fault(error: &DeviceError) -> EngineFault {
 
 /// Returns the arguments as bytes. Undefined elements are filled with a poison value, so that a kernel that reads them
 /// shows in the comparison.
-fn kernel_arguments(func: &PrimFunc, symbols: &Bindings, arguments: &Arguments) -> Result<codegen::Arguments, String> {
+pub(super) fn kernel_arguments(
+    func: &PrimFunc,
+    symbols: &Bindings,
+    arguments: &Arguments,
+) -> Result<codegen::Arguments, String> {
     let mut given = codegen::Arguments { symbols: symbols.clone(), ..codegen::Arguments::default() };
     if func.params.len() != arguments.params.len() {
         return Err(format!("{} arguments for {} parameters", arguments.params.len(), func.params.len()));
     }
+    let mut seen = BTreeSet::new();
     for (param, argument) in func.params.iter().zip(&arguments.params) {
         match (argument, func.param_buffer(param)) {
             (Argument::Tensor(tensor), Some(buffer)) => {
-                let bytes = to_memory(buffer, tensor, symbols)?;
-                if given.contents.insert(buffer.data.clone(), bytes).is_some() {
+                if !seen.insert(buffer.data.clone()) {
                     return Err(format!("two parameters share the memory of `{buffer}`"));
+                }
+                // The device fills memory without contents by itself.
+                if !tensor.is_none_defined() {
+                    given.contents.insert(buffer.data.clone(), to_memory(buffer, tensor, symbols)?);
                 }
             }
             (Argument::Scalar(value), None) => drop(given.scalars.insert(param.clone(), *value)),
@@ -263,11 +272,14 @@ fn element_positions(buffer: &Buffer, symbols: &Bindings) -> Result<Option<(Axis
 }
 
 /// Returns the bytes of a tensor in the memory of a buffer, with its strides and offset.
-fn to_memory(buffer: &Buffer, tensor: &Tensor, symbols: &Bindings) -> Result<Vec<u8>, String> {
-    let mut bytes = tensor.bytes().to_vec();
+fn to_memory(buffer: &Buffer, tensor: &Tensor, symbols: &Bindings) -> Result<Arc<Vec<u8>>, String> {
+    let mut bytes = tensor.shared_bytes();
     let lane = bytes.len() / tensor.lane_count().max(1);
-    for (place, _) in tensor.defined().iter().enumerate().filter(|(_, defined)| !**defined) {
-        bytes[place * lane..(place + 1) * lane].fill(POISON);
+    if !tensor.is_all_defined() {
+        let bytes = Arc::make_mut(&mut bytes);
+        for (place, _) in tensor.defined().iter().enumerate().filter(|(_, defined)| !**defined) {
+            bytes[place * lane..(place + 1) * lane].fill(POISON);
+        }
     }
     let Some((places, size)) = element_positions(buffer, symbols)? else {
         return Ok(bytes);
@@ -277,7 +289,7 @@ fn to_memory(buffer: &Buffer, tensor: &Tensor, symbols: &Bindings) -> Result<Vec
     places.each(|from, to| {
         spread[to * element..(to + 1) * element].copy_from_slice(&bytes[from * element..(from + 1) * element]);
     });
-    Ok(spread)
+    Ok(Arc::new(spread))
 }
 
 /// Returns the tensor in the memory of a buffer.

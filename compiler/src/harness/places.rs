@@ -6,6 +6,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::digits::Digits;
 use tilewright_ir::{BinaryOp, Bindings, EvalError, Expr, IndexMap, ScalarType};
 
 /// The longest axis for which tables are made.
@@ -32,7 +33,7 @@ impl AxisTables {
 
     /// The positions of a map, whose outputs are taken as an index of a tensor of the shape `physical`. `None` if the map is no sum,
     /// or leads outside.
-    fn of_map(map: &IndexMap, symbols: &Bindings, logical: &[u64], physical: &[u64]) -> Option<Self> {
+    pub(super) fn of_map(map: &IndexMap, symbols: &Bindings, logical: &[u64], physical: &[u64]) -> Option<Self> {
         if map.outputs().len() != physical.len() {
             return None;
         }
@@ -56,6 +57,11 @@ impl AxisTables {
             return Some(self.start);
         }
         self.terms.iter().try_fold(self.start, |sum, terms| sum.checked_add(*terms.iter().max()?))?.checked_add(1)
+    }
+
+    /// The positions as digits of the indices, if they are such.
+    pub(super) fn digits(&self) -> Option<Digits> {
+        Digits::of(self.start, &self.terms)
     }
 
     /// Calls `visit` with the number of each element, in row-major order, and its position.

@@ -9,13 +9,14 @@ use std::time::Instant;
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
 use tilewright_ir::MAX_SYMBOLIC_ELEMENTS;
-use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scalar, Var};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, Scalar, Var};
 
 use super::arguments::{Draw, Inputs};
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
 use super::inputs::{Numbers, Sampled, bind_scalars, premises, satisfy_with_scalars, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
+use super::moved::{Layout, LayoutStep, follow_params};
 use super::room;
 use crate::codegen::OPENCL;
 
@@ -65,6 +66,28 @@ pub struct ChainOutcome {
     pub outputs_given: bool,
     /// Remarks, such as unusual inputs.
     pub notes: Vec<String>,
+    /// Where the time went that no engine has.
+    pub times: ChainTimes,
+}
+
+/// Wall-clock times in milliseconds of what is done around the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ChainTimes {
+    /// Opening the devices.
+    pub opening: f64,
+    /// Filling the inputs.
+    pub inputs: f64,
+    /// Packing the inputs into the layout of a stage, and unpacking its outputs.
+    pub packing: f64,
+    /// Comparing outputs.
+    pub comparing: f64,
+}
+
+impl ChainTimes {
+    /// The milliseconds since `start`.
+    pub fn since(start: Instant) -> f64 {
+        start.elapsed().as_secs_f64() * 1e3
+    }
 }
 
 impl ChainOutcome {
@@ -72,22 +95,6 @@ impl ChainOutcome {
     pub fn is_ok(&self) -> bool {
         !self.engines.is_empty() && self.engines.iter().all(|line| line.status.is_ok())
     }
-}
-
-/// How a parameter of the first stage lies in the memory of a later stage.
-#[derive(Clone, Debug, Default)]
-struct Layout {
-    /// The maps to apply, one after the other.
-    steps: Vec<LayoutStep>,
-}
-
-/// The map of one pass, and the physical shape after it.
-#[derive(Clone, Debug)]
-struct LayoutStep {
-    map: IndexMap,
-    shape: Vec<Expr>,
-    /// The value of the padding, and whether the caller has to write it; `None` if the padding has no value.
-    pad: Option<(Scalar, bool)>,
 }
 
 /// Runs every stage on `reference` and the last stage on each of `devices`, and compares all of them with the first
@@ -391,7 +398,8 @@ impl Run<'_> {
 
     /// Makes the inputs in the layout of the first stage. Tensors that the program writes are undefined, unless
     /// `outputs_too`.
-    fn inputs(&self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
+    fn inputs(&mut self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
+        let start = Instant::now();
         let program = self.stages[0].program;
         let fault = |message: String| Diagnostic::error("input-shape", None, message);
         for param in program.params() {
@@ -405,13 +413,15 @@ impl Run<'_> {
                 return Err(fault(format!("{text}, beyond what is proved of symbolic shapes")));
             }
         }
-        self.draw.arguments(&program, &self.bindings, outputs_too)
+        let inputs = self.draw.arguments(&program, &self.bindings, outputs_too);
+        self.report.times.inputs += ChainTimes::since(start);
+        inputs
     }
 
     /// Packs the inputs, runs a stage, unpacks its outputs and compares them with `expected`. Returns the outcome, the
     /// outputs and the notes of the engine.
     fn run_stage(
-        &self,
+        &mut self,
         stage: &Stage<'_>,
         layouts: &Result<Vec<Layout>, String>,
         engine: &dyn Engine,
@@ -420,17 +430,24 @@ impl Run<'_> {
         tolerance: Tolerance,
     ) -> Result<(EngineOutcome, Outputs, Vec<String>), EngineFault> {
         let layouts = layouts.as_ref().map_err(|why| EngineFault::Error(why.clone()))?;
+        let start = Instant::now();
         let mut arguments = Arguments { params: self.arguments(stage, layouts, inputs)?, ..Arguments::default() };
         arguments.symbols = stage.program.symbols().iter().map(|var| (var.clone(), self.bindings[var])).collect();
+        self.report.times.packing += ChainTimes::since(start);
         let start = Instant::now();
         let Ran { detail, notes, sources, .. } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
-        let ms = start.elapsed().as_secs_f64() * 1e3;
+        let ms = ChainTimes::since(start);
+        let start = Instant::now();
         let outputs = self.outputs(inputs, &arguments, layouts).map_err(EngineFault::Error)?;
+        // Releasing hundreds of megabytes takes its time, too.
+        drop(arguments);
+        self.report.times.packing += ChainTimes::since(start);
         let mut line = EngineOutcome::new(engine.name(), Some(stage.name), engine.device(), Status::Agrees, detail);
         (line.ms, line.sources) = (ms, sources);
         let Some(expected) = expected else {
             return Ok((line, outputs, notes));
         };
+        let start = Instant::now();
         let mut comparison = Comparison::default();
         let is_reference = engine.device().is_none();
         for ((name, want), (_, got)) in expected.iter().zip(&outputs) {
@@ -442,6 +459,7 @@ impl Run<'_> {
             };
             comparison.merge(result.map_err(EngineFault::Error)?);
         }
+        self.report.times.comparing += ChainTimes::since(start);
         let line = line.compared(comparison);
         Ok((line, outputs, notes))
     }
@@ -471,6 +489,7 @@ impl Run<'_> {
 
     /// Packs a tensor into the layout of a stage.
     fn pack(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, String> {
+        // Clones share their elements, so a parameter that no pass moved is not copied.
         let mut tensor = tensor.clone();
         for LayoutStep { map, shape: after, pad } in &layout.steps {
             let pad = pad.filter(|(_, by_host)| *by_host).map(|(value, _)| value);
@@ -528,56 +547,6 @@ fn same_scalars(first: &StageProgram<'_>, later: &StageProgram<'_>) -> bool {
     let later = scalars(later);
     let added = later.strip_prefix(scalars(first).as_slice());
     matches!(first, StageProgram::Definition(_)) || added.is_some_and(|added| added.iter().all(|is_scalar| *is_scalar))
-}
-
-/// Appends to the layouts what a pass did with the buffer of each parameter.
-fn follow_params(
-    before: &[Buffer],
-    after: &[Buffer],
-    evidence: Option<&Evidence>,
-    layouts: &mut [Layout],
-) -> Result<(), String> {
-    if before.len() != after.len() {
-        return Err(format!("{} buffers became {}", before.len(), after.len()));
-    }
-    for ((before, after), layout) in before.iter().zip(after).zip(layouts) {
-        layout.steps.extend(layout_steps(before, after, evidence)?);
-    }
-    Ok(())
-}
-
-/// Returns the maps from a parameter before a pass to the same parameter after it, by following the claims.
-fn layout_steps(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result<Vec<LayoutStep>, String> {
-    let mut steps = Vec::new();
-    let mut current = before.clone();
-    let claims = evidence.map_or(&[][..], |evidence| &evidence.buffers);
-    while current != *after {
-        let claim = claims.iter().find(|claim| claim.before == current);
-        let Some(claim) = claim.filter(|_| steps.len() < claims.len()) else {
-            let same = before.dtype == after.dtype && before.shape == after.shape;
-            if evidence.is_none() && same {
-                return Ok(Vec::new());
-            }
-            return Err(format!("parameter `{before}` was replaced, and the evidence does not say how"));
-        };
-        let fills = evidence.map_or(&[][..], |evidence| &evidence.fills);
-        let fill = fills.iter().find(|fill| fill.buffer == claim.after);
-        let pad = fill.and_then(|fill| Some((constant(&fill.value)?, fill.by_host)));
-        steps.push(LayoutStep { map: claim.map.clone(), shape: claim.after.shape.clone(), pad });
-        current = claim.after.clone();
-    }
-    Ok(steps)
-}
-
-/// The value of a constant.
-fn constant(value: &Expr) -> Option<Scalar> {
-    match value {
-        Expr::Int { value, .. } => Some(Scalar::Int(*value)),
-        Expr::Float { value, .. } => Some(Scalar::Float(*value)),
-        Expr::Var(_) | Expr::Binary(..) | Expr::Unary(..) | Expr::Call(..) | Expr::Select(..) => None,
-        Expr::IfThenElse(..) | Expr::Cast(..) => None,
-        Expr::Ramp { .. } | Expr::Broadcast { .. } | Expr::Load { .. } => None,
-    }
 }
 
 /// Returns the tolerance for devices: what the functions in the last stage allow.

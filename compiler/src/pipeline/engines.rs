@@ -1,6 +1,8 @@
 //! Every stage on every engine: the definition and the program after each step in the interpreter, the last one on the
 //! devices, all compared with the first.
 
+use std::time::Instant;
+
 use tilewright_device::DeviceHost;
 use tilewright_interp::{Arguments, Config};
 use tilewright_ir::{Bindings, Evidence};
@@ -12,7 +14,7 @@ use crate::harness::arguments::Inputs;
 use crate::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::{OpenCl, refused};
-use crate::harness::stages::{self, ChainOutcome, Stage, run_chain};
+use crate::harness::stages::{self, ChainOutcome, ChainTimes, Stage, run_chain};
 
 /// Runs every stage of a lowering on the engines.
 ///
@@ -31,10 +33,12 @@ pub fn run(
     let interpreter =
         Interpreter { config: Config { threads: options.threads, ..Config::default() }, is_reference: false };
     // A program that was not proved is not run on a device: an access out of bounds could crash the driver or the machine.
+    let start = Instant::now();
     let opened = match &lowering.stopped {
         None => open(&options.device, &options.host),
         Some(blocked) => vec![Err(EngineFault::Skipped(blocked.to_string()))],
     };
+    let opening = ChainTimes::since(start);
     let asked = options.device != DeviceChoice::None;
     let launchers: Vec<Result<Launcher<'_>, EngineFault>> = opened
         .iter()
@@ -47,6 +51,7 @@ pub fn run(
         .collect();
     let run = run_chain(&stages, &config, &interpreter, &devices);
     let mut run = run.map_err(|fault| CheckFault::Input(vec![fault]))?;
+    run.times.opening = opening;
     if !asked {
         run.engines.push(EngineOutcome::not_requested(OPENCL.name));
     }

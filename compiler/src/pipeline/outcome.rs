@@ -17,7 +17,7 @@ use tilewright_verify::{Premise, Report, Verdict};
 use super::limits::ChosenLimits;
 use super::{Lowering, Stage};
 use crate::harness::engine::{EngineOutcome, Status};
-use crate::harness::stages::ChainOutcome;
+use crate::harness::stages::{ChainOutcome, ChainTimes};
 
 /// The pass after which a buffer has its flat shape.
 const FLATTEN: &str = "flatten_buffer";
@@ -85,6 +85,42 @@ pub struct CheckOutcome {
     pub warnings: Vec<Diagnostic>,
     /// One outcome for each function, in the order of the file.
     pub functions: Vec<FunctionOutcome>,
+    /// Wall time of reading the text, in milliseconds.
+    pub reading: f64,
+    /// Wall time of everything, in milliseconds.
+    pub total: f64,
+}
+
+/// What time was spent on, beside steps and engines, which have rows of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimePart {
+    /// Reading the text.
+    Reading,
+    /// Opening devices.
+    Devices,
+    /// Filling inputs.
+    Inputs,
+    /// Packing inputs into the layout of a stage, and unpacking outputs.
+    Packing,
+    /// Comparing outputs.
+    Comparing,
+    /// All that no other row has.
+    Other,
+}
+
+impl TimePart {
+    /// The word for it in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Reading => "reading",
+            Self::Devices => "devices",
+            Self::Inputs => "inputs",
+            Self::Packing => "packing",
+            Self::Comparing => "comparing",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// The parameters of a run that are needed to repeat it.
@@ -157,7 +193,25 @@ pub struct BufferOutcome {
 impl CheckOutcome {
     /// Creates an outcome without functions.
     pub fn new(setting: Setting) -> Self {
-        Self { setting, warnings: Vec::new(), functions: Vec::new() }
+        Self { setting, warnings: Vec::new(), functions: Vec::new(), reading: 0.0, total: 0.0 }
+    }
+
+    /// Where the time went that is in no row of a step or an engine, in milliseconds. With those rows, the parts add up to the total.
+    pub fn times(&self) -> Vec<(TimePart, f64)> {
+        let runs = || self.functions.iter().map(|function| &function.run);
+        let sum = |part: fn(&ChainTimes) -> f64| runs().map(|run| part(&run.times)).sum::<f64>();
+        let mut rows = vec![
+            (TimePart::Reading, self.reading),
+            (TimePart::Devices, sum(|times| times.opening)),
+            (TimePart::Inputs, sum(|times| times.inputs)),
+            (TimePart::Packing, sum(|times| times.packing)),
+            (TimePart::Comparing, sum(|times| times.comparing)),
+        ];
+        let steps = self.functions.iter().flat_map(|function| &function.steps).map(|step| step.ms);
+        let engines = runs().flat_map(|run| &run.engines).map(|row| row.ms);
+        let known: f64 = steps.chain(engines).chain(rows.iter().map(|(_, ms)| *ms)).sum();
+        rows.push((TimePart::Other, (self.total - known).max(0.0)));
+        rows
     }
 
     /// Returns the worst summary of the functions; `Skipped` for a file without functions.

@@ -98,7 +98,7 @@ impl<'a> Compiler<'_, 'a> {
         for index in indices {
             let Some(part) = ramp_parts(index) else { return Ok(None) };
             let steps =
-                context.vars.iter().map(|var| self.constant_step(part.0, var, context)).collect::<Option<Vec<_>>>();
+                loop_parts(context).map(|of| self.constant_step(part.0, of, context)).collect::<Option<Vec<_>>>();
             let Some(steps) = steps else { return Ok(None) };
             parts.push((part.0, part.1, steps));
         }
@@ -150,24 +150,34 @@ impl<'a> Compiler<'_, 'a> {
         Ok(result?[0])
     }
 
-    /// The constant that one iteration of the loop over `var` adds to an expression, modulo the expression's type. `None`
-    /// if it is not a constant, or if the expression may trap or reads memory.
-    fn constant_step(&self, expr: &Expr, var: &Var, nest: &NestContext<'_>) -> Option<i64> {
+    /// The constant that one iteration of a loop adds to an expression, modulo the expression's type. `None` if it is not a constant,
+    /// or if the expression may trap or reads memory.
+    fn constant_step(&self, expr: &Expr, of: LoopPart<'_>, nest: &NestContext<'_>) -> Option<i64> {
         match expr {
-            Expr::Var(other) if nest.vars.contains(&other) => Some(i64::from(other == var)),
+            Expr::Var(other) if nest.vars.contains(&other) => match of.half {
+                _ if other != of.var => Some(0),
+                Half::Both | Half::Lower => Some(1),
+                Half::Upper(split) => i64::try_from(split).ok(),
+            },
+            Expr::Binary(BinaryOp::FloorDiv | BinaryOp::TruncDiv, a, b) if self.is_split(a, b, nest) => {
+                Some(i64::from(is_var(a, of.var) && matches!(of.half, Half::Upper(_))))
+            }
+            Expr::Binary(BinaryOp::FloorMod | BinaryOp::TruncMod, a, b) if self.is_split(a, b, nest) => {
+                Some(i64::from(is_var(a, of.var) && matches!(of.half, Half::Lower)))
+            }
             Expr::Binary(BinaryOp::Add, a, b) => {
-                self.constant_step(a, var, nest)?.checked_add(self.constant_step(b, var, nest)?)
+                self.constant_step(a, of, nest)?.checked_add(self.constant_step(b, of, nest)?)
             }
             Expr::Binary(BinaryOp::Sub, a, b) => {
-                self.constant_step(a, var, nest)?.checked_sub(self.constant_step(b, var, nest)?)
+                self.constant_step(a, of, nest)?.checked_sub(self.constant_step(b, of, nest)?)
             }
             // Wrapping arithmetic is linear too, so steps add up and scale even where a subexpression wraps.
             Expr::Binary(BinaryOp::Mul, a, b) => match (self.const_int(a), self.const_int(b)) {
-                (Some(factor), _) => self.constant_step(b, var, nest)?.checked_mul(factor),
-                (_, Some(factor)) => self.constant_step(a, var, nest)?.checked_mul(factor),
+                (Some(factor), _) => self.constant_step(b, of, nest)?.checked_mul(factor),
+                (_, Some(factor)) => self.constant_step(a, of, nest)?.checked_mul(factor),
                 (None, None) => self.is_invariant(expr, nest.depth).then_some(0),
             },
-            Expr::Unary(UnaryOp::Neg, a) => self.constant_step(a, var, nest)?.checked_neg(),
+            Expr::Unary(UnaryOp::Neg, a) => self.constant_step(a, of, nest)?.checked_neg(),
             Expr::Int { .. }
             | Expr::Float { .. }
             | Expr::Var(_)
@@ -181,6 +191,13 @@ impl<'a> Compiler<'_, 'a> {
             | Expr::Broadcast { .. }
             | Expr::Load { .. } => self.is_invariant(expr, nest.depth).then_some(0),
         }
+    }
+
+    /// Whether an operator divides a loop variable by the number by which its loop is split. The variable is not negative then.
+    fn is_split(&self, a: &Expr, b: &Expr, nest: &NestContext<'_>) -> bool {
+        let number = self.const_int(b).and_then(|number| u64::try_from(number).ok()).filter(|number| *number > 1);
+        let split = nest.vars.iter().zip(&nest.splits).find(|(var, _)| is_var(a, var)).map(|(_, split)| *split);
+        number.is_some() && number == split
     }
 
     /// The value of a constant or of a symbol.
@@ -217,6 +234,37 @@ impl<'a> Compiler<'_, 'a> {
         };
         here && expr.children().into_iter().all(|child| self.is_invariant(child, depth))
     }
+}
+
+/// A loop of a nest, or one of the two that a split loop is to streams.
+#[derive(Clone, Copy)]
+struct LoopPart<'a> {
+    var: &'a Var,
+    half: Half,
+}
+
+/// What one iteration changes of a loop variable.
+#[derive(Clone, Copy)]
+enum Half {
+    /// The variable, of a loop that is not split.
+    Both,
+    /// The quotient by this number, the remainder being kept.
+    Upper(u64),
+    /// The remainder.
+    Lower,
+}
+
+/// The loops of a nest as streams see them, outermost first.
+fn loop_parts<'a>(nest: &'a NestContext<'_>) -> impl Iterator<Item = LoopPart<'a>> {
+    nest.vars.iter().zip(&nest.splits).flat_map(|(&var, &split)| {
+        let halves = if split > 1 { [Some(Half::Upper(split)), Some(Half::Lower)] } else { [Some(Half::Both), None] };
+        halves.into_iter().flatten().map(move |half| LoopPart { var, half })
+    })
+}
+
+/// Whether an expression is a variable.
+fn is_var(expr: &Expr, var: &Var) -> bool {
+    matches!(expr, Expr::Var(other) if other == var)
 }
 
 /// The first lane of an index and the constant distance between its lanes, 0 for a scalar or a broadcast. `None` if the

@@ -109,6 +109,8 @@ struct Level {
 struct NestContext<'a> {
     /// The variables of its loops, outermost first.
     vars: Vec<&'a Var>,
+    /// For each of them the number by which it is split, 1 for none.
+    splits: Vec<u64>,
     /// Level of the outermost loop.
     depth: u32,
     /// Code that computes the indices of the first iteration.

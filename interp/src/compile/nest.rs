@@ -1,6 +1,6 @@
 //! Innermost nests: perfectly nested loops that are compiled to run a block of iterations at a time.
 
-use tilewright_ir::{Diagnostic, For, Interval, Scalar, Stmt, StmtKind};
+use tilewright_ir::{BinaryOp, Diagnostic, Expr, For, Interval, Scalar, Stmt, StmtKind, Var};
 
 use super::{Compiler, Level, NestContext, Numbering};
 use crate::block_plan::{BLOCK, PlanSource, plan_block};
@@ -27,6 +27,7 @@ impl<'a> Compiler<'_, 'a> {
             return Ok(None);
         }
         let Some((loops, leaf)) = self.nest_loops(outer, body) else { return Ok(None) };
+        let splits = self.splits(outer, &loops, leaf);
         let depth = self.depth() + 1;
         let (mut vars, mut regs, mut inner) = (vec![&outer.var], vec![var], Vec::new());
         // The nest is one level, so its inner loop variables get registers of its depth. The ordinary form of the body,
@@ -40,7 +41,7 @@ impl<'a> Compiler<'_, 'a> {
             inner.push(NestLoop { var, min, extent });
         }
         let (probe, probe_numbering, streams) = (Code::default(), Numbering::new(), Vec::new());
-        self.nest_context = Some(NestContext { vars, depth, probe, probe_numbering, streams });
+        self.nest_context = Some(NestContext { vars, splits, depth, probe, probe_numbering, streams });
         self.levels.push(Level::default());
         let result = self.stmt(leaf);
         // The level and the context are removed before `?`, so that an error leaves the compiler outside of the nest.
@@ -61,8 +62,27 @@ impl<'a> Compiler<'_, 'a> {
             probe: context.probe,
             streams: context.streams,
             inner,
+            splits: context.splits,
             plan,
         }))
+    }
+
+    /// For each loop of the nest the number by which indices in its body divide the variable, such as 4 for `A[c // 4, c % 4]`; 1 where
+    /// there is none, or it does not divide the range of the loop. All of them together are at most [`MAX_NEST`] loops.
+    fn splits(&self, outer: &'a For, loops: &[(&'a For, i128, u64)], leaf: &Stmt) -> Vec<u64> {
+        let constant = |expr| self.ranges.interval(expr).and_then(Interval::constant);
+        let whole = constant(&outer.min).zip(constant(&outer.extent));
+        let ranges = std::iter::once((&outer.var, whole))
+            .chain(loops.iter().map(|(each, min, extent)| (&each.var, Some((*min, i128::from(*extent))))));
+        let mut room = MAX_NEST - loops.len() - 1;
+        let split = |(var, range): (&Var, Option<(i128, i128)>)| {
+            let (min, extent) = range.filter(|(min, _)| *min >= 0 && room > 0)?;
+            let divides = |number: &i128| min % number == 0 && extent % number == 0 && extent > *number;
+            let number = divisor_of(leaf, var).filter(divides)?;
+            room -= 1;
+            u64::try_from(number).ok()
+        };
+        ranges.map(split).map(|number| number.unwrap_or(1)).collect()
     }
 
     /// The inner loops of the nest, with their first values and extents, and the body of the innermost one.
@@ -98,4 +118,35 @@ impl<'a> Compiler<'_, 'a> {
             }
         }
     }
+}
+
+/// The first constant above 1 by which an index in a statement divides a variable.
+fn divisor_of(stmt: &Stmt, var: &Var) -> Option<i128> {
+    let mut found = None;
+    let mut look = |expr: &Expr| {
+        if let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod, a, b) =
+            expr
+            && matches!(&**a, Expr::Var(other) if other == var)
+            && let Expr::Int { value: number @ 2.., .. } = &**b
+        {
+            found.get_or_insert(*number);
+        }
+    };
+    stmt.walk(&mut |stmt| {
+        if let StmtKind::Store { indices, .. } = &stmt.kind {
+            for index in indices {
+                index.walk(&mut look);
+            }
+        }
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| {
+                if let Expr::Load { indices, .. } = part {
+                    for index in &**indices {
+                        index.walk(&mut look);
+                    }
+                }
+            });
+        }
+    });
+    found
 }

@@ -115,7 +115,7 @@ impl Interpreter<'_> {
     fn pass(&mut self, buffer: &Buffer, tensor: &Tensor) -> Result<(), RunError> {
         self.allocate(buffer).map_err(argument_error)?;
         let width = tensor.bytes().len() / tensor.lane_count().max(1);
-        for (lane, _) in tensor.defined().iter().enumerate().filter(|(_, defined)| **defined) {
+        for lane in (0..tensor.lane_count()).filter(|lane| tensor.is_defined(*lane)) {
             let (indices, lane_in_element) = element(tensor, lane);
             self.write(buffer, &indices, lane_in_element, &tensor.bytes()[lane * width..][..width])?;
         }

@@ -46,7 +46,7 @@ kernel void addone_0(global const float *restrict A, global float *restrict B) {
     assert_eq!(serde_json::to_value(&kernel.local).unwrap(), serde_json::json!([2, 1, 1]));
     let values: Vec<f32> = (0..34u8).map(f32::from).collect();
     let mut arguments = Arguments::default();
-    arguments.contents.insert(a.data.clone(), f32_bytes(&values));
+    arguments.contents.insert(a.data.clone(), f32_bytes(&values).into());
     let expected: Vec<f32> = values.iter().map(|x| x + 1.0).collect();
     assert_eq!(run(&session(), &generated, &arguments, &b), f32_bytes(&expected));
 }
@@ -71,7 +71,7 @@ fn independent_serial_loops_are_bound_automatically() {
     assert_eq!(serde_json::to_value(&kernel.global).unwrap(), serde_json::json!([17, 9, 14]));
     let values: Vec<f32> = (0..2142u16).map(f32::from).collect();
     let mut arguments = Arguments::default();
-    arguments.contents.insert(a.data.clone(), f32_bytes(&values));
+    arguments.contents.insert(a.data.clone(), f32_bytes(&values).into());
     assert_eq!(run(&session(), &generated, &arguments, &b), f32_bytes(&values), "{}", generated.source);
 }
 

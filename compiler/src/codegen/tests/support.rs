@@ -33,7 +33,7 @@ pub(super) fn session() -> Session {
 
 /// Arguments out of tensors.
 pub(super) fn contents<'a>(tensors: impl IntoIterator<Item = (&'a Buffer, Tensor)>) -> Arguments {
-    let contents = tensors.into_iter().map(|(buffer, tensor)| (buffer.data.clone(), tensor.bytes().to_vec())).collect();
+    let contents = tensors.into_iter().map(|(buffer, tensor)| (buffer.data.clone(), tensor.shared_bytes())).collect();
     Arguments { contents, ..Arguments::default() }
 }
 
