@@ -150,6 +150,33 @@ fn symbolic_shapes_are_tight_by_a_witness() {
     assert!(report_of(&found, "tight").verdict.is_proved(), "{}", report_of(&found, "tight").verdict);
 }
 
+/// Chunks of 8 columns change places by the row, for any number of rows.
+#[test]
+fn an_exclusive_or_of_chunks_is_inverted_for_any_number_of_rows() {
+    let right = "lambda p, q: [p, (q // 8 ^ (p % 8)) * 8 + q % 8]";
+    let decided = |map: &str, inverse: &str| {
+        let chunks = Mapped::new(map, "n, 64", "n, 64");
+        let inverse = chunks.inverse(inverse, "lambda p, q: False");
+        reports(chunks.claim().inverse(&inverse))
+    };
+    let map = "lambda i, j: [i, (j // 8 ^ (i % 8)) * 8 + j % 8]";
+    proved(&decided(map, right), &["z3", "premises"]);
+    for wrong in [
+        "lambda p, q: [p, (q // 8 ^ (p % 4)) * 8 + q % 8]",
+        "lambda p, q: [p, (q // 8 ^ (p % 16)) * 8 + q % 8]",
+        "lambda p, q: [p, (q // 8 ^ (p % 8)) * 8 + q % 4]",
+    ] {
+        assert!(!report_of(&decided(map, wrong), "inverse").verdict.is_proved(), "{wrong}");
+    }
+    for wrong in [
+        "lambda i, j: [i, (j // 8 & (i % 8)) * 8 + j % 8]",
+        "lambda i, j: [i, (j // 8 ^ (i % 8)) * 8 + j % 4]",
+        "lambda i, j: [i // 2, (j // 8 ^ (i % 8)) * 8 + j % 8]",
+    ] {
+        assert!(!report_of(&decided(wrong, right), "injective").verdict.is_proved(), "{wrong}");
+    }
+}
+
 #[test]
 fn huge_extents_are_decided_quickly() {
     let start = Instant::now();
