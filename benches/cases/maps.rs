@@ -1,4 +1,4 @@
-//! The maps that are measured: 28 of constant extents, and 9 for all shapes.
+//! The maps that are measured: 28 of constant extents, and 13 for all shapes.
 //!
 //! What they are: splits with and without a ragged end, flattened and not; tiles; exclusive ors; rotations, reversals, offsets;
 //! rows with padding; cases; and one that is not injective.
@@ -56,7 +56,7 @@ pub(crate) const CONSTANT: [[&str; 3]; 28] = [
 ];
 
 /// The same for all shapes.
-pub(crate) const SYMBOLIC: [[&str; 3]; 9] = [
+pub(crate) const SYMBOLIC: [[&str; 3]; 13] = [
     ["nchw4c, symbolic", NCHW4C, "n,h,w,c"],
     [
         "nchw4c flat, symbolic",
@@ -74,6 +74,10 @@ pub(crate) const SYMBOLIC: [[&str; 3]; 9] = [
     ["two-level split, symbolic", "lambda i: [i // 64, i // 4 % 16, i % 4]", "n"],
     ["split by symbols", "lambda i: [i // (b * c), i // c % b, i % c]", "a * b * c"],
     ["reversal, symbolic", "lambda i, j: [n - 1 - i, j]", "n,m"],
+    ["rotation of rows, symbolic", "lambda i, j: [i, (i + j) % m]", "n,m"],
+    ["row pitch, symbolic", "lambda i, j: [i * ((w + 63) // 64 * 64) + j]", "h,w"],
+    ["xor, symbolic", "lambda i, j: [i, j ^ (i % 8)]", "n,8"],
+    ["xor of chunks, symbolic", "lambda i, j: [i, (j // 8 ^ (i % 8)) * 8 + j % 8]", "n,64"],
 ];
 
 /// A map and all that is claimed of it.

@@ -74,6 +74,7 @@ pub(super) struct Side {
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let judge = judge(global)?;
     if let Some(file) = &args.pair.batch {
+        let judge = judge.for_many_claims();
         return batch::run(file, printer, |request| Ok(answer(&Request::from_json(request)?, &judge)));
     }
     let request = Request::from_args(&args.pair)?;

@@ -62,6 +62,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
     if let Some(file) = &args.batch {
+        let judge = judge.for_many_claims();
         return batch::run(file, printer, |request| Ok(answer(&from_json(request)?, &judge)?.0));
     }
     let source = match args.layout.as_deref() {

@@ -98,7 +98,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
     if let Some(file) = &args.batch {
-        return many(file, &judge, printer);
+        return many(file, &judge.for_many_claims(), printer);
     }
     let report = answer::answer(&Question::read(texts(args)?)?, &judge)?;
     args.certificate.write_reports(&report.verdicts)?;

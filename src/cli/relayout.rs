@@ -34,6 +34,7 @@ pub struct Args {
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let judge = judge(global)?;
     if let Some(file) = &args.pair.batch {
+        let judge = judge.for_many_claims();
         return batch::run(file, printer, |request| answer(&Request::from_json(request)?, &judge));
     }
     let report = answer(&Request::from_args(&args.pair)?, &judge)?;

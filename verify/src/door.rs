@@ -6,7 +6,7 @@
 //! | ground | function | what was checked |
 //! |---|---|---|
 //! | fact | `follows` | a fact of the kernel states the goal, and rests on the premises of the goal alone |
-//! | points | `everywhere` | a statement was evaluated at all points of a finite domain, or follows from ranges of values |
+//! | points | `everywhere` | a statement was evaluated at all points of a finite domain |
 //! | certificate | `certified` | a checker accepted a certificate, and Z3 confirmed what it relies on |
 //! | inspection | `inspected` | a comparison of texts, or a finite structure that was looked through |
 //!
@@ -124,8 +124,7 @@ pub(crate) const CONTRADICTION: &str = "nothing is ever executed or indexed here
 /// What an unknown reason is about if it is not known whether the premises contradict each other.
 pub(crate) const UNTRIED: &str = "whether the premises can hold: ";
 
-/// Proved, because a statement was evaluated at this number of points, which are all there are. The number is 0 if the
-/// ranges of the values were sufficient.
+/// Proved, because a statement was evaluated at this number of points, which are all there are.
 pub(crate) fn everywhere(points: u64) -> Verdict {
     Verdict::Proved(Grounds { points, ..Grounds::NONE })
 }

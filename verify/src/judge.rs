@@ -177,6 +177,8 @@ pub struct Judge {
     in_bits: bool,
     /// Whether what is open of the program after may follow from the program before.
     pub(crate) takes_over: bool,
+    /// Whether the certificate of a constant map is checked before any of its points are tried.
+    pub(crate) certificates_first: bool,
     /// When all that is asked has to be decided.
     pub(crate) until: Option<Instant>,
 }
@@ -194,7 +196,7 @@ impl Judge {
         let solver =
             Solver::with_budget(Budget { rlimit: config.rlimit, timeout_ms, seed: config.seed, ..Budget::default() })?;
         let solver = if config.memo { solver } else { solver.without_memo() };
-        let lemmas = Arc::new(Lemmas::new(&solver));
+        let (lemmas, windows) = (Arc::new(Lemmas::new(&solver)), Windows::of(&solver));
         // If the pool cannot be made, rayon's global one serves: the verdicts do not depend on it.
         let asked = (config.threads > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
         let threads = asked.and_then(Result::ok).map(Arc::new);
@@ -204,11 +206,12 @@ impl Judge {
             lemmas,
             search,
             record: None,
-            windows: Windows::default(),
+            windows,
             most_points: config.most_points,
             part_steps: config.part_steps,
             in_bits: false,
             takes_over: false,
+            certificates_first: false,
             until: None,
         })
     }
@@ -217,6 +220,13 @@ impl Judge {
     #[must_use]
     pub fn recording(self) -> Self {
         Self { record: Some(Record::default()), ..self }
+    }
+
+    /// The judge for many claims: it checks the certificate of a constant map before it tries any points. That takes less time than
+    /// trying more than a few hundred points, but starts Z3, which takes longer than trying all points of a small shape once.
+    #[must_use]
+    pub fn for_many_claims(self) -> Self {
+        Self { certificates_first: true, ..self }
     }
 
     /// The judge for pairs of programs of which the first is given: what is open of the program after holds if it holds of the program

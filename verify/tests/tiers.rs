@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::map::Mapped;
 use common::{int, judge};
-use tilewright_ir::{Expr, IndexMap, Var};
+use tilewright_ir::{DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView, Expr, IndexMap, Var};
 use tilewright_verify::{MapClaim, Report, Verdict};
 
 fn reports(claim: MapClaim<'_>) -> Vec<Report> {
@@ -148,6 +148,60 @@ fn symbolic_shapes_are_tight_by_a_witness() {
     // The last lane is that of the last index, or of the end of the first block.
     let found = reports_on("lambda i, j: [i, j % 4]", "R, C", "R, T.min(C, 4)");
     assert!(report_of(&found, "tight").verdict.is_proved(), "{}", report_of(&found, "tight").verdict);
+}
+
+#[test]
+fn a_judge_of_many_claims_checks_a_certificate_before_it_tries_points() {
+    let digit = |digit| DigitSum { places: vec![DigitPlace { axis: 0, digit, weight: int(1) }], offset: int(0) };
+    let source = |digit, output| DigitSource { axis: 0, digit, output, place: 0 };
+    let certificate = |radix| DigitCertificate {
+        map: DigitView { radices: vec![vec![int(radix)]], outputs: vec![digit(1), digit(0)] },
+        sources: vec![source(0, 1), source(1, 0)],
+        inverse: None,
+        witnesses: vec![Some(vec![int(24)]), Some(vec![int(3)])],
+    };
+    let split = Mapped::new("lambda i: [i // 4, i % 4]", "99", "25, 4");
+    proved(&judge().check_map(split.claim().digits(&certificate(4))), &["enumeration"]);
+    let many = judge().for_many_claims();
+    proved(&many.check_map(split.claim().digits(&certificate(4))), &["digits"]);
+    // A certificate of another map decides nothing, and that of a wrong map does not prove it.
+    proved(&many.check_map(split.claim().digits(&certificate(5))), &["enumeration"]);
+    for (wrong, shape, obligation) in [
+        ("lambda i: [i // 4, i % 3]", "25, 4", "injective"),
+        ("lambda i: [i // 4, i % 4]", "24, 4", "bounds"),
+        ("lambda i: [i // 4, i % 4]", "26, 4", "tight"),
+    ] {
+        let broken = Mapped::new(wrong, "99", shape);
+        let found = many.check_map(broken.claim().digits(&certificate(4)));
+        assert!(matches!(report_of(&found, obligation).verdict, Verdict::Refuted(_)), "{obligation} of {wrong}");
+    }
+}
+
+/// Chunks of 8 columns change places by the row, for any number of rows.
+#[test]
+fn an_exclusive_or_of_chunks_is_inverted_for_any_number_of_rows() {
+    let right = "lambda p, q: [p, (q // 8 ^ (p % 8)) * 8 + q % 8]";
+    let decided = |map: &str, inverse: &str| {
+        let chunks = Mapped::new(map, "n, 64", "n, 64");
+        let inverse = chunks.inverse(inverse, "lambda p, q: False");
+        reports(chunks.claim().inverse(&inverse))
+    };
+    let map = "lambda i, j: [i, (j // 8 ^ (i % 8)) * 8 + j % 8]";
+    proved(&decided(map, right), &["z3", "premises"]);
+    for wrong in [
+        "lambda p, q: [p, (q // 8 ^ (p % 4)) * 8 + q % 8]",
+        "lambda p, q: [p, (q // 8 ^ (p % 16)) * 8 + q % 8]",
+        "lambda p, q: [p, (q // 8 ^ (p % 8)) * 8 + q % 4]",
+    ] {
+        assert!(!report_of(&decided(map, wrong), "inverse").verdict.is_proved(), "{wrong}");
+    }
+    for wrong in [
+        "lambda i, j: [i, (j // 8 & (i % 8)) * 8 + j % 8]",
+        "lambda i, j: [i, (j // 8 ^ (i % 8)) * 8 + j % 4]",
+        "lambda i, j: [i // 2, (j // 8 ^ (i % 8)) * 8 + j % 8]",
+    ] {
+        assert!(!report_of(&decided(wrong, right), "injective").verdict.is_proved(), "{wrong}");
+    }
 }
 
 #[test]

@@ -213,7 +213,7 @@ impl Prover {
         let has_bits = self.learn_bits(goal);
         if has_bits
             && matches!(goal.kind(), PropKind::Compare(Comparison::Eq, ..))
-            && let Some(shown) = self.by_reduction(goal)
+            && let Some(shown) = self.by_reduction(goal).or_else(|| self.over_bit_vectors(goal))
         {
             return Ok(shown);
         }

@@ -1,6 +1,6 @@
 //! The instances that the checker relied on, as goals for Z3.
 //!
-//! Lemmas are theorems, proved once per judge. A window is linear in the products of weight and digit, whose bounds follow
+//! Lemmas are theorems, proved once per process. A window is linear in the products of weight and digit, whose bounds follow
 //! from Monotone. It is stated with variables for these products and their bounds, so there is one theorem for each pattern
 //! of signs, and a map only instantiates it: the sums of the bounds are numbers that are compared here, or polynomials. A
 //! polynomial is not negative if it is a sum of products of numbers that are not negative, the amounts by which its symbols
@@ -17,7 +17,9 @@
 //! instance, the tier decides nothing and the next one is asked.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use tilewright_ir::sabotage;
 
 use super::atoms::NonNegative;
 use super::{Checked, Instance};
@@ -65,6 +67,15 @@ type Pattern = (Vec<bool>, bool);
 pub(crate) struct Windows(Arc<Mutex<HashMap<Pattern, Step>>>);
 
 impl Windows {
+    /// The theorems for a judge with this solver: those of the process, because a closed statement that Z3 proved for one judge
+    /// holds for all. As with lemmas, a judge with less than the default budget proves its own, so that its verdicts do
+    /// not depend on earlier ones; so does a build with injectable faults.
+    pub(crate) fn of(solver: &Solver) -> Self {
+        static PROVED: LazyLock<Windows> = LazyLock::new(Windows::default);
+        let is_usual = solver.budget().rlimit >= Budget::default().rlimit;
+        if is_usual && !sabotage::AVAILABLE { PROVED.clone() } else { Self::default() }
+    }
+
     /// Passes the step that proves the theorem of a pattern to `look`; `None` if the theorem was not proved yet.
     fn with<T>(&self, pattern: &Pattern, look: impl FnOnce(&Step) -> T) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(pattern).map(look)
@@ -158,7 +169,7 @@ impl<'c> Questions<'c> {
         shown.then_some(Step { goal, using, rule, shown, elapsed: answer.elapsed })
     }
 
-    /// The theorem of the windows of a pattern, proved once per judge.
+    /// The theorem of the windows of a pattern, proved once.
     fn window(&mut self, judge: &Judge, pattern: Pattern) -> Option<()> {
         if judge.windows.with(&pattern, |step| self.note(std::slice::from_ref(step))).is_some() {
             return Some(());

@@ -26,7 +26,7 @@ use crate::verdict::{Counterexample, Verdict};
 pub(super) const OBLIGATION: Obligation = (
     Id::Bounds,
     Loops { fast: fast::outputs::bounds, plain: everywhere },
-    &[certified, empty, small, digits, bits::bounds, medium, brief, wide, sampled, by_z3, large],
+    &[certified, empty, small, digits, bits::bounds, medium, brief, wide, sampled, large, by_z3],
 );
 
 /// A counterexample if the image of a point has no value or lies outside the physical shape.

@@ -1,15 +1,16 @@
 //! The decision of one obligation of a map claim by a sequence of tiers.
 //!
 //! ```text
-//! certified    the certificate of a symbolic claim
+//! certified    the certificate of a symbolic claim; of any claim, if the judge is for many
 //! small        2^8 points: enumeration answers in microseconds
 //! digits       the certificate of a constant claim, of any size
 //! bits         maps that move and mix bits, of any size
 //! medium       2^17 points: some tens of milliseconds
 //! brief        Z3 with a budget of some tens of milliseconds
 //! wide         2^22 points: less than a second
-//! sampled, z3  large and symbolic shapes
-//! large        up to the judge's limit of points, if nothing else has decided
+//! sampled      some points of larger shapes, which can only refute
+//! large        2^24 points: some seconds, as long as Z3 may take with its whole budget, but with a certain answer
+//! z3           symbolic shapes and those with too many points
 //! ```
 //!
 //! Enumeration looks for a counterexample fast, at up to 2^24 points (`fast`), before a plain loop looks at the points once more to
@@ -56,9 +57,9 @@ const SMALL: Limits = Limits { fast: 1 << 12, plain: 1 << 8 };
 const MEDIUM: Limits = Limits { fast: 1 << 20, plain: 1 << 17 };
 /// Number of points that are enumerated instead of a search in several parts that may take hundreds of milliseconds.
 const EASY: Limits = Limits { fast: 1 << 22, plain: 1 << 20 };
-/// Number of points that are enumerated before Z3 gets its whole budget of seconds.
+/// Number of points that are enumerated before some points of a larger shape are tried.
 const WIDE: Limits = Limits { fast: 1 << 24, plain: 1 << 22 };
-/// Number of points that are enumerated if nothing else has decided.
+/// Number of points that are enumerated before Z3 gets its whole budget: it takes some seconds.
 const LARGE: Limits = Limits { fast: MAX_POINTS, plain: MAX_POINTS };
 /// Z3's resource count for a first try: some tens of milliseconds.
 const BRIEF: u32 = 30_000;
@@ -230,14 +231,16 @@ pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
     }
 }
 
-/// The digit certificate of a symbolic claim, before any shape is tried.
+/// The digit certificate of a symbolic claim, before any shape is tried; of a constant claim, if there are many claims.
 pub(super) fn certified(case: &Case<'_>) -> Option<Decision> {
-    if case.symbols().is_empty() { None } else { by_digits(case) }
+    let waits = case.symbols().is_empty() && !case.judge.certificates_first;
+    if waits { None } else { by_digits(case) }
 }
 
-/// The digit certificate of a constant claim.
+/// The digit certificate of a constant claim, if small shapes are tried first.
 pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
-    if case.symbols().is_empty() { by_digits(case) } else { None }
+    let waits = case.symbols().is_empty() && !case.judge.certificates_first;
+    if waits { by_digits(case) } else { None }
 }
 
 /// The digit certificate of the claim.
@@ -278,7 +281,7 @@ pub(super) fn with_budget(case: &Case<'_>, rlimit: u32, tier: Tier) -> Option<De
     tier(&Case { judge: &judge, claim, obligation, loops, shared: &shared })
 }
 
-/// All points of a constant shape, up to the limit of the judge: the last tier.
+/// All points of a constant shape, up to the limit of the judge.
 pub(super) fn large(case: &Case<'_>) -> Option<Decision> {
     let limit = LARGE.plain.min(case.judge.most_points);
     settled(case, case.constant()?, LARGE).or_else(|| match too_many(limit) {

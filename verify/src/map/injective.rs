@@ -10,12 +10,11 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
 
 use tilewright_ir::Bindings;
 
 use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
-use super::instance::{Answer, Instance, count, first_point, too_many};
+use super::instance::{Answer, Instance, collected, count, too_many};
 use super::{MapClaim, Obligation, at, bits, fast, from_model, symbols_from, value};
 use crate::concrete::{row_major, tuple};
 use crate::judge::{Decision, decide};
@@ -33,7 +32,7 @@ const REMEMBERED: u64 = 1 << 12;
 pub(super) const OBLIGATION: Obligation = (
     Id::Injective,
     Loops { fast: fast::injective::injective, plain: everywhere },
-    &[certified, empty, small, digits, bits::injective, medium, brief, wide, sampled, by_left_inverse, by_z3, large],
+    &[certified, empty, small, digits, bits::injective, medium, brief, wide, sampled, large, by_left_inverse, by_z3],
 );
 
 /// A counterexample if two different points have the same image.
@@ -130,18 +129,15 @@ fn apart(instance: &Instance<'_>, extents: &[i128], outputs: &[usize]) -> Result
             place.checked_mul(u64::try_from(extent).ok()?)?.checked_add(at)
         })
     };
-    let places = Mutex::new(Vec::new());
-    let look = |index: &[i128]| {
+    let append = |index: &[i128], places: &mut Vec<u64>| {
         if instance.claim.admits(index, &instance.symbols) {
-            let Some(place) = place(index) else { return Some(()) };
-            places.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+            places.push(place(index)?);
         }
-        None
+        Some(())
     };
-    if let Some((index, ())) = first_point(instance.judge, extents, look) {
-        return Err(Reason::undecided(format!("{} has no place in the physical shape", tuple(&index))));
-    }
-    let mut places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut places) = collected(instance.judge, extents, append) else {
+        return Err(Reason::undecided("an index has no place in the physical shape"));
+    };
     places.sort_unstable();
     if places.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(Reason::undecided("two indices have the same image"));

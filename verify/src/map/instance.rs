@@ -174,6 +174,28 @@ pub(super) fn first_point<T: Send>(
     judge.in_parallel(|| blocks.into_par_iter().find_map_first(block))
 }
 
+/// What `append` collects at all points of a box, in row-major order; `None` if it fails at one. Each thread collects into a list of
+/// its own.
+pub(super) fn collected<T: Send>(
+    judge: &Judge,
+    extents: &[i128],
+    append: impl Fn(&[i128], &mut Vec<T>) -> Option<()> + Sync,
+) -> Option<Vec<T>> {
+    let points = count(extents)?;
+    let block = |block: u64| {
+        let (start, mut found) = (block * BLOCK, Vec::new());
+        let mut index = index_at(extents, start);
+        for _ in start..points.min(start + BLOCK) {
+            append(&index, &mut found)?;
+            advance(&mut index, extents);
+        }
+        Some(found)
+    };
+    let blocks = 0..points.div_ceil(BLOCK);
+    let lists: Option<Vec<Vec<T>>> = judge.in_parallel(|| blocks.into_par_iter().map(block).collect());
+    Some(lists?.into_iter().flatten().collect())
+}
+
 /// The index at a position of the row-major order.
 fn index_at(extents: &[i128], position: u64) -> Vec<i128> {
     let mut rest = i128::from(position);
@@ -226,6 +248,11 @@ mod tests {
             seen.sort();
             assert_eq!(found, None);
             assert_eq!(seen, row_major(&extents), "{extents:?}");
+            let append = |point: &[i128], found: &mut Vec<Vec<i128>>| {
+                found.push(point.to_vec());
+                Some(())
+            };
+            assert_eq!(collected(&judge, &extents, append).unwrap(), row_major(&extents), "{extents:?}");
         }
     }
 

@@ -31,7 +31,7 @@ use crate::verdict::{Counterexample, Verdict};
 pub(super) const OBLIGATION: Obligation = (
     Id::Inverse,
     Loops { fast: fast::outputs::inverse, plain: everywhere },
-    &[certified, empty, small, digits, bits::inverse, medium, brief, wide, sampled, by_z3, large],
+    &[certified, empty, small, digits, bits::inverse, medium, brief, wide, sampled, large, by_z3],
 );
 
 /// Looks at each component of both compositions at all points of the axes that it depends on.

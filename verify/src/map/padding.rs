@@ -34,7 +34,7 @@ const REMEMBERED: u64 = 1 << 15;
 pub(super) const OBLIGATION: Obligation = (
     Id::Padding,
     Loops { fast: fast::padding::padding, plain: everywhere },
-    &[certified, empty, small, digits, bits::padding, medium, brief, wide, sampled, by_z3, large],
+    &[certified, empty, small, digits, bits::padding, medium, brief, wide, sampled, large, by_z3],
 );
 
 /// Looks at all logical indices to see whether one is mapped to padding, and at all physical indices to see whether each other

@@ -25,7 +25,7 @@ use crate::verdict::{Counterexample, Verdict};
 pub(super) const OBLIGATION: Obligation = (
     Id::Specification,
     Loops { fast: fast::outputs::specification, plain: everywhere },
-    &[certified, empty, small, digits, bits::specification, medium, brief, wide, sampled, by_z3, large],
+    &[certified, empty, small, digits, bits::specification, medium, brief, wide, sampled, large, by_z3],
 );
 
 /// Looks at each output and its meaning at all points of the axes that they depend on.

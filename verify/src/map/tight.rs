@@ -28,7 +28,7 @@ const LOOPS: Loops = Loops { fast: |_, _| fast::Seen::Unfit, plain: everywhere }
 
 /// The physical shape is the smallest one, except on axes that are declared as padded.
 pub(super) const OBLIGATION: Obligation =
-    (Id::Tight, LOOPS, &[certified, empty, small, digits, bits::tight, medium, brief, wide, by_z3, large]);
+    (Id::Tight, LOOPS, &[certified, empty, small, digits, bits::tight, medium, brief, wide, large, by_z3]);
 
 /// The counterexample of an axis whose largest index is smaller than its extent allows.
 pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {

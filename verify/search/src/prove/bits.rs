@@ -6,6 +6,7 @@
 //! ```
 
 use super::Prover;
+use super::linear::is_linear_prop;
 use tilewright_kernel::facts::Fact;
 use tilewright_kernel::lemmas::poly_identity;
 use tilewright_kernel::poly::probably_equal;
@@ -81,6 +82,21 @@ impl Prover {
         let ranges = [self.range(x, WIDE)?, self.range(&bound, WIDE)?, self.range(y, bits)?];
         let using: Vec<&Fact> = ranges.iter().chain([&below, &multiple]).collect();
         self.lemmas.bit_block(&mut self.context, op, bits, [x, y, &bound], &using).ok()
+    }
+
+    /// Proves a linear goal over bit-vectors, from the number of bits that each of its variables has. Over the integers Z3 takes
+    /// hundreds of milliseconds for the inverse of an exclusive or.
+    pub(super) fn over_bit_vectors(&mut self, goal: &Prop) -> Option<Fact> {
+        if !is_linear_prop(goal) {
+            return None;
+        }
+        let mut ranges = Vec::new();
+        for symbol in goal.free_symbols() {
+            let term = Term::sym(symbol);
+            let constant = self.upper(&term).and_then(|end| end.as_const());
+            ranges.push(self.range(&term, constant.and_then(bits).unwrap_or(INDEX))?);
+        }
+        self.context.derive_in_bits(goal, &ranges.iter().collect::<Vec<_>>()).ok()
     }
 
     /// The number of bits of two numbers, and facts that say so. A number without a constant bound has those of an index.
