@@ -85,7 +85,7 @@ pub fn lower_thread_allreduce(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnost
     let after = PrimFunc { body, ..func.clone() };
     let mut evidence = Evidence { pass: NAME.to_owned(), ..Evidence::default() };
     if lowered.count > 0
-        && let Some(comparison) = comparison(func, &after)
+        && let Some(comparison) = comparison(func, &after, NAME)
     {
         evidence.comparison = comparison;
     }
@@ -103,12 +103,12 @@ pub(super) fn is_wanted(func: &PrimFunc) -> bool {
 
 /// The claim that both programs compute the same sums, phase by phase. Without one the judge finds other memory, and the step is
 /// unknown.
-fn comparison(before: &PrimFunc, after: &PrimFunc) -> Option<Comparison> {
+pub(super) fn comparison(before: &PrimFunc, after: &PrimFunc, pass: &str) -> Option<Comparison> {
     let before = without_barriers(before, Barriers::Dropped).ok()?;
     let after = without_barriers(after, Barriers::Dropped).ok()?;
     let claim = lift::find(&before, &after, &Evidence::default(), true).ok()?;
     let comparison = Comparison::Definitions(Box::new(claim));
-    let evidence = Evidence { pass: NAME.to_owned(), comparison, ..Evidence::default() };
+    let evidence = Evidence { pass: pass.to_owned(), comparison, ..Evidence::default() };
     Some(Comparison::Phases(Box::new(Phased { before, after, evidence })))
 }
 
