@@ -6,7 +6,8 @@ mod common;
 
 use common::{tilewright, tilewright_with_input};
 
-const EXAMPLES: [&str; 4] = ["addone.py", "separators_texture.py", "conv2d_texture.py", "depthwise_texture.py"];
+const EXAMPLES: [&str; 5] =
+    ["addone.py", "one_channel_texture.py", "separators_texture.py", "conv2d_texture.py", "depthwise_texture.py"];
 
 fn example(name: &str) -> String {
     format!("examples/{name}")

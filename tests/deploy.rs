@@ -94,7 +94,7 @@ fn a_damaged_folder_is_refused() {
         ("without an end", plan.replace("\nend\n", "\n"), 2, "cut off"),
         (
             "a texture above the limits",
-            plan.replace(first_image, "image 1000000 3 16 4318"),
+            plan.replace(first_image, "image 1000000 3 16 4277 4318"),
             3,
             "and the device allows",
         ),

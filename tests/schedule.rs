@@ -102,6 +102,7 @@ files! {
     fuse_is_proved: "fuse", 4;
     reorder_is_proved: "reorder", 4;
     loop_kind_is_proved: "loop_kind", 4;
+    allreduce_is_proved: "allreduce", 3;
     unroll_is_proved: "unroll", 1;
     compute_at_is_proved: "compute_at", 1;
     compute_inline_is_proved: "compute_inline", 1;

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+#[path = "textures/channels.rs"]
+mod channels;
 #[path = "textures/checked.rs"]
 mod checked;
 #[path = "textures/choices.rs"]

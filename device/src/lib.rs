@@ -89,8 +89,8 @@ pub use error::{DeviceError, TouchedGuard};
 pub use host::{DeviceHost, Isolation, PATIENCE};
 pub use info::{DeviceInfo, DeviceType, Loader, Survey, devices, loader, select, survey};
 pub use plan::{
-    Arg, BufferSpec, ChannelType, Initial, Launch, LaunchPlan, MemoryKind, POISON, RunOptions, RunOutput, Scalar,
-    Snapshot,
+    Arg, BufferSpec, ChannelType, Channels, Initial, Launch, LaunchPlan, MemoryKind, POISON, RunOptions, RunOutput,
+    Scalar, Snapshot, TexelFormat,
 };
 pub use pool::{Scratch, ScratchError, ScratchLimits, ScratchPool, ScratchStats, TextureAllocator};
 pub use program::{BuildOptions, Program};

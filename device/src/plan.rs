@@ -42,14 +42,14 @@ pub struct BufferSpec {
 pub enum MemoryKind {
     /// Linear memory, a `global` or `constant` pointer in the kernel.
     Buffer,
-    /// A 2-d image (`image2d_t`) of four channels (`CL_RGBA`). On the host its rows of `width` texels are contiguous.
+    /// A 2-d image (`image2d_t`). On the host its rows of `width` texels are contiguous.
     Image2d {
         /// Number of texels in a row.
         width: u64,
         /// Number of rows.
         height: u64,
-        /// Type of each of the four channels.
-        channel: ChannelType,
+        /// The channels of a texel.
+        format: TexelFormat,
     },
 }
 
@@ -76,13 +76,78 @@ pub enum ChannelType {
 }
 
 impl ChannelType {
-    /// The size in bytes of one texel, which has four channels.
-    pub fn texel_bytes(self) -> u64 {
+    /// The size in bytes of one channel.
+    pub fn bytes(self) -> u64 {
         match self {
-            Self::F32 | Self::I32 | Self::U32 => 16,
-            Self::F16 | Self::I16 | Self::U16 => 8,
-            Self::I8 | Self::U8 => 4,
+            Self::F32 | Self::I32 | Self::U32 => 4,
+            Self::F16 | Self::I16 | Self::U16 => 2,
+            Self::I8 | Self::U8 => 1,
         }
+    }
+}
+
+/// The channels that a texel has. Every device with images has four; the others are there if the device lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Channels {
+    /// One channel, red (`CL_R`).
+    R,
+    /// Two channels, red and green (`CL_RG`).
+    Rg,
+    /// Four channels, red, green, blue and alpha (`CL_RGBA`).
+    Rgba,
+}
+
+impl Channels {
+    /// The number of channels.
+    pub fn count(self) -> u16 {
+        match self {
+            Self::R => 1,
+            Self::Rg => 2,
+            Self::Rgba => 4,
+        }
+    }
+
+    /// The channels that are so many; `None` for a number of which there are no images.
+    pub fn from_count(count: u16) -> Option<Self> {
+        [Self::R, Self::Rg, Self::Rgba].into_iter().find(|channels| channels.count() == count)
+    }
+
+    /// The name of OpenCL's constant.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::R => "CL_R",
+            Self::Rg => "CL_RG",
+            Self::Rgba => "CL_RGBA",
+        }
+    }
+}
+
+/// The format of an image: which channels a texel has, and their type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TexelFormat {
+    /// The channels of a texel.
+    pub channels: Channels,
+    /// The type of each of them.
+    pub ty: ChannelType,
+}
+
+impl TexelFormat {
+    /// The size in bytes of one texel.
+    pub fn texel_bytes(self) -> u64 {
+        self.ty.bytes() * u64::from(self.channels.count())
+    }
+}
+
+impl From<ChannelType> for TexelFormat {
+    /// Four channels of a type, which every device with images has.
+    fn from(ty: ChannelType) -> Self {
+        Self { channels: Channels::Rgba, ty }
+    }
+}
+
+impl std::fmt::Display for TexelFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} images of {:?}", self.channels.name(), self.ty)
     }
 }
 
@@ -177,9 +242,10 @@ impl BufferSpec {
     /// An image of `width` by `height` texels, poisoned and not read back.
     ///
     /// If its size in bytes exceeds 64 bits, it is set to `u64::MAX`, which every device refuses.
-    pub fn image2d(name: impl Into<String>, width: u64, height: u64, channel: ChannelType) -> Self {
-        let bytes = width.saturating_mul(height).saturating_mul(channel.texel_bytes());
-        Self { kind: MemoryKind::Image2d { width, height, channel }, ..Self::new(name, bytes) }
+    pub fn image2d(name: impl Into<String>, width: u64, height: u64, format: impl Into<TexelFormat>) -> Self {
+        let format = format.into();
+        let bytes = width.saturating_mul(height).saturating_mul(format.texel_bytes());
+        Self { kind: MemoryKind::Image2d { width, height, format }, ..Self::new(name, bytes) }
     }
 
     /// Sets the initial contents; their length has to be [`BufferSpec::bytes`].

@@ -1,6 +1,6 @@
 //! The scratch pool: textures that are lent for the time of a run, returned, and lent again.
 //!
-//! A request takes the idle texture of its channel type that has to grow least, by the rule of the texture RFC ("Addendum:
+//! A request takes the idle texture of its format that has to grow least, by the rule of the texture RFC ("Addendum:
 //! Storage scope based memory planning"):
 //!
 //! ```text
@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::ChannelType;
+use crate::plan::TexelFormat;
 
 /// A source of textures.
 pub trait TextureAllocator {
@@ -28,11 +28,11 @@ pub trait TextureAllocator {
     /// The reason why a texture cannot be created.
     type Error;
 
-    /// Creates a texture of `width` by `height` texels with four channels.
+    /// Creates a texture of `width` by `height` texels of a format.
     ///
     /// # Errors
-    /// The device does not support the channel type, or has not enough memory.
-    fn create(&self, width: u64, height: u64, channel: ChannelType) -> Result<Self::Texture, Self::Error>;
+    /// The device does not support the format, or has not enough memory.
+    fn create(&self, width: u64, height: u64, format: TexelFormat) -> Result<Self::Texture, Self::Error>;
 }
 
 /// The limits of a device on the size of a texture.
@@ -107,7 +107,7 @@ struct Sized2d<T> {
     texture: T,
     width: u64,
     height: u64,
-    channel: ChannelType,
+    format: TexelFormat,
 }
 
 /// A texture that is lent; dropping it returns it to the pool.
@@ -127,26 +127,26 @@ enum Choice {
     Use(usize),
     /// This texture is to be replaced by one of this width and height.
     Grow(usize, u64, u64),
-    /// No idle texture of the channel type is suitable: each would exceed the limits, or grow by more texels than are
+    /// No idle texture of the format is suitable: each would exceed the limits, or grow by more texels than are
     /// requested.
     Create,
 }
 
 /// The size of a texture in bytes; `u64::MAX` on overflow.
-fn bytes_of(width: u64, height: u64, channel: ChannelType) -> u64 {
-    width.saturating_mul(height).saturating_mul(channel.texel_bytes())
+fn bytes_of(width: u64, height: u64, format: TexelFormat) -> u64 {
+    width.saturating_mul(height).saturating_mul(format.texel_bytes())
 }
 
 impl<T> Sized2d<T> {
     fn bytes(&self) -> u64 {
-        bytes_of(self.width, self.height, self.channel)
+        bytes_of(self.width, self.height, self.format)
     }
 }
 
 impl ScratchLimits {
     /// Whether a texture of these extents is within the limits.
-    fn allow(&self, width: u64, height: u64, channel: ChannelType) -> bool {
-        width <= self.width && height <= self.height && bytes_of(width, height, channel) <= self.bytes
+    fn allow(&self, width: u64, height: u64, format: TexelFormat) -> bool {
+        width <= self.width && height <= self.height && bytes_of(width, height, format) <= self.bytes
     }
 }
 
@@ -181,31 +181,32 @@ impl<T> ScratchPool<T> {
         from: &A,
         width: u64,
         height: u64,
-        channel: ChannelType,
+        format: impl Into<TexelFormat>,
     ) -> Result<Scratch<'_, T>, ScratchError<A::Error>> {
+        let format = format.into();
         let mut inner = self.lock();
         inner.stats.requests += 1;
-        if width == 0 || height == 0 || !self.limits.allow(width, height, channel) {
+        if width == 0 || height == 0 || !self.limits.allow(width, height, format) {
             inner.stats.failed += 1;
             return Err(ScratchError::Extents { width, height, limits: self.limits });
         }
-        let lent = match inner.choose(width, height, channel, self.limits) {
+        let lent = match inner.choose(width, height, format, self.limits) {
             Choice::Use(place) => {
                 inner.stats.hits += 1;
                 Ok(inner.idle.remove(place))
             }
-            Choice::Grow(place, wider, higher) => match from.create(wider, higher, channel) {
-                Ok(texture) => Ok(inner.replace(place, Sized2d { texture, width: wider, height: higher, channel })),
+            Choice::Grow(place, wider, higher) => match from.create(wider, higher, format) {
+                Ok(texture) => Ok(inner.replace(place, Sized2d { texture, width: wider, height: higher, format })),
                 // Both textures exist while one grows, so the smaller one may still fit where the larger one does not.
-                Err(_) => inner.create(from, width, height, channel),
+                Err(_) => inner.create(from, width, height, format),
             },
-            Choice::Create => inner.create(from, width, height, channel),
+            Choice::Create => inner.create(from, width, height, format),
         };
         let lent = lent.map_err(|error| {
             inner.stats.failed += 1;
             ScratchError::Allocator(error)
         })?;
-        let asked = bytes_of(width, height, channel);
+        let asked = bytes_of(width, height, format);
         inner.stats.bytes_in_use += lent.bytes();
         inner.stats.bytes_wasted += lent.bytes() - asked;
         drop(inner);
@@ -221,17 +222,17 @@ impl<T> Inner<T> {
     /// Chooses the idle texture that grows by the fewest texels; among those the one with the fewest unused texels, then the
     /// one that was returned first. A texture that would exceed the limits, or grow by more texels than are requested, is
     /// not chosen.
-    fn choose(&self, width: u64, height: u64, channel: ChannelType, limits: ScratchLimits) -> Choice {
+    fn choose(&self, width: u64, height: u64, format: TexelFormat, limits: ScratchLimits) -> Choice {
         let texels = |width: u64, height: u64| u128::from(width) * u128::from(height);
         let asked = texels(width, height);
-        let candidates = self.idle.iter().enumerate().filter(|(_, idle)| idle.channel == channel);
+        let candidates = self.idle.iter().enumerate().filter(|(_, idle)| idle.format == format);
         let sized = candidates.map(|(place, idle)| {
             let (wider, higher) = (idle.width.max(width), idle.height.max(height));
             let grown = texels(wider, higher);
             (grown - texels(idle.width, idle.height), grown - asked, place, wider, higher)
         });
         let near =
-            sized.filter(|(added, _, _, wider, higher)| *added <= asked && limits.allow(*wider, *higher, channel));
+            sized.filter(|(added, _, _, wider, higher)| *added <= asked && limits.allow(*wider, *higher, format));
         match near.min() {
             None => Choice::Create,
             Some((0, _, place, ..)) => Choice::Use(place),
@@ -246,17 +247,17 @@ impl<T> Inner<T> {
         from: &A,
         width: u64,
         height: u64,
-        channel: ChannelType,
+        format: TexelFormat,
     ) -> Result<Sized2d<T>, A::Error> {
-        let texture = match from.create(width, height, channel) {
+        let texture = match from.create(width, height, format) {
             Err(_) if !self.idle.is_empty() => {
                 let released: u64 = self.idle.drain(..).map(|texture| texture.bytes()).sum();
                 self.stats.bytes_held -= released;
-                from.create(width, height, channel)?
+                from.create(width, height, format)?
             }
             outcome => outcome?,
         };
-        let created = Sized2d { texture, width, height, channel };
+        let created = Sized2d { texture, width, height, format };
         self.stats.created += 1;
         self.stats.bytes_held += created.bytes();
         self.stats.bytes_held_at_most = self.stats.bytes_held_at_most.max(self.stats.bytes_held);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use tilewright_device::{
-    ChannelType, Scratch, ScratchError, ScratchLimits, ScratchPool, ScratchStats, TextureAllocator,
+    ChannelType, Scratch, ScratchError, ScratchLimits, ScratchPool, ScratchStats, TexelFormat, TextureAllocator,
 };
 
 const F32: ChannelType = ChannelType::F32;
@@ -52,12 +52,12 @@ impl<F: Fn(u64) -> bool> TextureAllocator for Allocator<F> {
     type Texture = Texture;
     type Error = OutOfMemory;
 
-    fn create(&self, width: u64, height: u64, channel: ChannelType) -> Result<Texture, OutOfMemory> {
+    fn create(&self, width: u64, height: u64, format: TexelFormat) -> Result<Texture, OutOfMemory> {
         let number = self.calls.replace(self.calls.get() + 1);
         if (self.fails)(number) {
             return Err(OutOfMemory);
         }
-        self.heap.borrow_mut().insert(number, width * height * channel.texel_bytes());
+        self.heap.borrow_mut().insert(number, width * height * format.texel_bytes());
         Ok(Texture { number, heap: Rc::clone(&self.heap) })
     }
 }

@@ -212,6 +212,15 @@ impl GraphTensor {
         let buffer = self.buffer()?;
         if self.scope.is_texture() {
             let separators = buffer.texture_separators()?;
+            if buffer.channels() != Some(crate::CHANNELS) {
+                let message = format!(
+                    "`{}` has {} channels, a texture of a graph has 4",
+                    self.name,
+                    buffer.shape[buffer.rank() - 1]
+                );
+                return Err(Diagnostic::error("texture-channels", None, message)
+                    .with_help("pack it first, so that the last axis has 4 elements"));
+            }
             let groups = separators.groups();
             let (rows, columns) = (groups[0].clone(), groups[1].clone());
             return Ok(Room::Texels { width: product(&self.shape[columns])?, height: product(&self.shape[rows])? });

@@ -1,6 +1,7 @@
-//! Textures: buffers whose axes are the rows, the columns and the four channels of a 2-d image.
+//! Textures: buffers whose axes are the rows, the columns and the channels of a 2-d image.
 //!
-//! A buffer in a texture scope has the shape `[.., 4]`; its last axis is the channel of a texel. Axis separators in front
+//! A buffer in a texture scope has the shape `[.., 4]`, or `[.., 2]` or `[.., 1]` for images of fewer channels, which not every
+//! device has; its last axis is the channel of a texel. Axis separators in front
 //! of the columns and of the channel divide the axes into groups (RFC 39), and each group is linearized in row-major
 //! order. A scope implies separators (texture RFC, "Texture Layout"):
 //!
@@ -10,9 +11,10 @@
 //! | `texture:weight` (C1) | the first | the others | `[1, r - 1]` |
 //! | `texture:nhwc` | the first two | the others | `[2, r - 1]` |
 //!
-//! A *texel buffer* has exactly the three axes `[height, width, 4]`. Its accesses are the builtins of the RFC: a load at
-//! `[row, column, ramp(0, 1, 4)]` is `texture2d_load`, a load at `[row, column, lane]` extracts one channel of it, and a
-//! store at `[row, column, ramp(0, 1, 4)]` is `texture2d_store`.
+//! A *texel buffer* has exactly the three axes `[height, width, 4]`, or 2 or 1 channels. Its accesses are the builtins of the
+//! RFC: a load at `[row, column, ramp(0, 1, 4)]` is `texture2d_load`, a load at `[row, column, lane]` extracts one channel of it,
+//! and a store at `[row, column, ramp(0, 1, 4)]` is `texture2d_store`. The index of a whole texel has as many lanes as there
+//! are channels; of a single channel it is the constant 0.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,9 +23,21 @@ use crate::buffer::{AxisSeparators, Buffer, Scope};
 use crate::diag::Diagnostic;
 use crate::dtype::ScalarType;
 use crate::expr::Expr;
+use crate::shared::SharedExpr;
 
-/// The number of channels of a texel: red, green, blue and alpha.
+/// The number of channels of a texel that every device with images has: red, green, blue and alpha.
 pub const CHANNELS: u16 = 4;
+
+/// Returns the number of channels that a last axis of a constant extent stands for: 1, 2 or 4; `None` for others, which no
+/// format of images has.
+pub fn channel_count(extent: &Expr) -> Option<u16> {
+    match extent.as_const_int() {
+        Some(1) => Some(1),
+        Some(2) => Some(2),
+        Some(4) => Some(CHANNELS),
+        Some(_) | None => None,
+    }
+}
 
 /// The largest texture that a device supports, in texels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,8 +82,8 @@ impl FromStr for TextureLimits {
     }
 }
 
-/// Returns whether a texel can have channels of a type. The OpenCL image formats with four channels store floats of 16
-/// and 32 bits and integers of 8, 16 and 32 bits.
+/// Returns whether a texel can have channels of a type. The OpenCL image formats store floats of 16 and 32 bits
+/// and integers of 8, 16 and 32 bits.
 pub fn is_channel_type(ty: ScalarType) -> bool {
     match ty {
         ScalarType::Float16
@@ -90,17 +104,22 @@ pub fn is_channel_type(ty: ScalarType) -> bool {
 }
 
 impl Buffer {
-    /// Returns whether the buffer is `[height, width, 4]` in a texture scope, with a separator between all axes, a
-    /// channel type as its element type, and neither strides nor an element offset.
+    /// Returns whether the buffer is `[height, width, channels]` in a texture scope, with 1, 2 or 4 channels, a separator
+    /// between all axes, a channel type as its element type, and neither strides nor an element offset.
     pub fn is_texel_buffer(&self) -> bool {
         self.scope.is_texture()
             && self.rank() == 3
             && self.axis_separators.is_flat()
-            && self.shape[2].as_const_int() == Some(CHANNELS.into())
+            && channel_count(&self.shape[2]).is_some()
             && self.strides.is_none()
             && self.elem_offset.as_const_int() == Some(0)
             && self.dtype.is_scalar()
             && is_channel_type(self.dtype.scalar)
+    }
+
+    /// Returns the number of channels of a texel, for a buffer whose last axis is the channel of a texture.
+    pub fn channels(&self) -> Option<u16> {
+        self.shape.last().filter(|_| self.scope.is_texture()).and_then(channel_count)
     }
 
     /// Returns the separators that divide a buffer in a texture scope into rows, columns and channels: its own, or
@@ -157,7 +176,7 @@ impl Buffer {
         }
         if rank < least {
             let message = format!("`{self}` in scope `{scope}` has {rank} axes, a texture there has at least {least}");
-            return error("texture-rank", message, "rows, columns and a last axis of 4 channels");
+            return error("texture-rank", message, "rows, columns and a last axis of 1, 2 or 4 channels");
         }
         if !self.dtype.is_scalar() || !is_channel_type(self.dtype.scalar) {
             let message = format!("texture `{self}` holds {}, which no channel of an image does", self.dtype);
@@ -165,9 +184,9 @@ impl Buffer {
             return error("texture-type", message, help);
         }
         let channels = &self.shape[rank - 1];
-        if channels.as_const_int() != Some(CHANNELS.into()) {
+        if channel_count(channels).is_none() {
             let message =
-                format!("the last axis of texture `{self}` has the extent {channels}; a texel has 4 channels");
+                format!("the last axis of texture `{self}` has the extent {channels}; a texel has 1, 2 or 4 channels");
             return error(
                 "texture-channels",
                 message,
@@ -182,10 +201,22 @@ impl Buffer {
     }
 }
 
-/// Returns whether an index selects all channels of a texel: the ramp from 0 with stride 1 and four lanes.
-pub fn is_whole_texel(index: &Expr) -> bool {
+/// Returns whether an index selects all channels of a texel that has so many: the ramp from 0 with stride 1 and a lane for each
+/// channel, or the constant 0 for a single channel.
+pub fn is_whole_texel(index: &Expr, channels: u16) -> bool {
     let is = |expr: &Expr, value| expr.as_const_int() == Some(value);
-    matches!(index, Expr::Ramp { base, stride, lanes } if is(base, 0) && is(stride, 1) && *lanes == CHANNELS)
+    if channels == 1 {
+        return index.dtype().is_scalar() && is(index, 0);
+    }
+    matches!(index, Expr::Ramp { base, stride, lanes } if is(base, 0) && is(stride, 1) && *lanes == channels)
+}
+
+/// Returns the index of all channels of a texel that has so many.
+pub fn whole_texel(channels: u16) -> Expr {
+    if channels == 1 {
+        return Expr::int(0);
+    }
+    Expr::Ramp { base: SharedExpr::new(Expr::int(0)), stride: SharedExpr::new(Expr::int(1)), lanes: channels }
 }
 
 #[cfg(test)]
@@ -214,6 +245,22 @@ mod tests {
         assert_eq!(separators_or_code(Scope::Texture, &shape, &[1, 4]), Ok(vec![1, 4]));
         assert_eq!(separators_or_code(Scope::TextureWeight, &shape, &[1]), Ok(vec![1, 4]));
         assert_eq!(separators_or_code(Scope::Texture, &[6, 7, 4], &[]), Ok(vec![1, 2]));
+    }
+
+    #[test]
+    fn a_texel_has_one_two_or_four_channels() {
+        for channels in 1..=8 {
+            let extents = [5, 7, channels];
+            let expected = if [1, 2, 4].contains(&channels) { Ok(vec![1, 2]) } else { Err("texture-channels") };
+            assert_eq!(separators_or_code(Scope::Texture, &extents, &[]), expected, "{channels}");
+            assert_eq!(texture(Scope::Texture, &extents, &[1, 2]).is_texel_buffer(), expected.is_ok(), "{channels}");
+        }
+        for channels in [1, 2, CHANNELS] {
+            for index in [1, 2, 3, CHANNELS] {
+                assert_eq!(is_whole_texel(&whole_texel(index), channels), index == channels, "{index} of {channels}");
+            }
+        }
+        assert!(!is_whole_texel(&Expr::int(1), 1));
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn the_row_is_the_first_index_in_any_order_of_arguments() {
     module.funcs[0].body.walk(&mut |stmt: &Stmt| {
         if let StmtKind::Store { indices, .. } = &stmt.kind {
             found = indices.iter().map(ToString::to_string).collect();
-            assert!(indices.last().is_some_and(|lane: &Expr| is_whole_texel(lane)));
+            assert!(indices.last().is_some_and(|lane: &Expr| is_whole_texel(lane, 4)));
         }
     });
     assert_eq!(found[..2], ["i", "j"]);

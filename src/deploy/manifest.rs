@@ -145,7 +145,7 @@ fn memory<'a>(deployment: &Deployment<'a>) -> Vec<MemoryRow<'a>> {
         let (kind, channel_type) = match spec.kind {
             MemoryKind::Buffer if deployment.is_report(number) => ("report", None),
             MemoryKind::Buffer => ("buffer", None),
-            MemoryKind::Image2d { channel: of, .. } => ("image2d", Some(channel(of).1)),
+            MemoryKind::Image2d { format, .. } => ("image2d", Some(channel(format.ty).1)),
         };
         let size = extents(spec);
         MemoryRow {

@@ -14,7 +14,7 @@
 mod manifest;
 mod plan_text;
 
-use tilewright_device::{BufferSpec, ChannelType, MemoryKind};
+use tilewright_device::{BufferSpec, ChannelType, Channels, MemoryKind};
 use tilewright_interp::Tensor;
 use tilewright_ir::{Diagnostic, MemoryPlan, Region, TensorRole, TextureLimits};
 
@@ -132,7 +132,7 @@ impl Deployment<'_> {
         let place = self.plan.places[tensor];
         let texel = match self.shipment.memory[place.pool].kind {
             MemoryKind::Buffer => 1,
-            MemoryKind::Image2d { channel, .. } => channel.texel_bytes(),
+            MemoryKind::Image2d { format, .. } => format.texel_bytes(),
         };
         match place.region {
             Region::Bytes { offset, size } => {
@@ -175,6 +175,16 @@ fn arrangement_name(arrangement: Arrangement) -> &'static str {
         Arrangement::Filter4 => "oihw4o",
         Arrangement::Vector4 => "c4",
     }
+}
+
+/// The number of OpenCL's constant for the channels of a texel, and its name.
+fn order(channels: Channels) -> (u32, &'static str) {
+    let number = match channels {
+        Channels::R => 0x10B0,
+        Channels::Rg => 0x10B2,
+        Channels::Rgba => 0x10B5,
+    };
+    (number, channels.name())
 }
 
 /// The number of OpenCL's constant for a channel type, and its name.

@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 use tilewright_device::{Arg, Launch, MemoryKind};
 use tilewright_ir::{DataType, ScalarType};
 
-use super::{Deployment, Part, Weights, arrangement_name, channel, extents, hash};
+use super::{Deployment, Part, Weights, arrangement_name, channel, extents, hash, order};
 
 /// The first line.
 const FIRST: &str = "tilewright-network 1";
@@ -41,8 +41,9 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
     }
     for (number, spec) in shipment.memory.iter().enumerate() {
         match (spec.kind, extents(spec)) {
-            (MemoryKind::Image2d { channel: of, .. }, Some([width, height])) => {
-                out.line(format_args!("image {width} {height} {} {}", of.texel_bytes(), channel(of).0));
+            (MemoryKind::Image2d { format, .. }, Some([width, height])) => {
+                let (order, channel) = (order(format.channels).0, channel(format.ty).0);
+                out.line(format_args!("image {width} {height} {} {order} {channel}", format.texel_bytes()));
             }
             _ if deployment.is_report(number) => out.line(format_args!("report")),
             (MemoryKind::Buffer | MemoryKind::Image2d { .. }, _) => out.line(format_args!("buffer {}", spec.bytes)),

@@ -25,7 +25,18 @@ pub(crate) fn session() -> &'static Session {
 
 /// `[height, width, 4]` in a texture.
 pub(crate) fn texture(name: &str, ty: ScalarType, height: impl Into<Expr>, width: impl Into<Expr>) -> Buffer {
-    let shape = vec![height.into(), width.into(), Expr::int(4)];
+    texture_of(4, name, ty, height, width)
+}
+
+/// `[height, width, channels]` in a texture.
+pub(crate) fn texture_of(
+    channels: u16,
+    name: &str,
+    ty: ScalarType,
+    height: impl Into<Expr>,
+    width: impl Into<Expr>,
+) -> Buffer {
+    let shape = vec![height.into(), width.into(), Expr::int(channels.into())];
     Buffer::compact(name, ty, shape).with(|info| {
         info.scope = Scope::Texture;
         info.axis_separators = AxisSeparators::new(vec![1, 2], 3).unwrap();

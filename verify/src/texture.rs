@@ -6,7 +6,7 @@
 //! ```text
 //! row    = sum of axis k times the extents of the axes after k and before start,  for k in 0 .. start
 //! column = sum of axis k times the extents of the axes after k and before r - 1,  for k in start .. r - 1
-//! lane   = axis r - 1, of extent 4
+//! lane   = axis r - 1, of extent 1, 2 or 4
 //! ```
 //!
 //! | id | here |
@@ -190,10 +190,10 @@ pub(crate) fn no_texels(buffer: &Buffer) -> Option<String> {
     );
     let texels = matches!(buffer.scope, Scope::Texture | Scope::TextureWeight | Scope::TextureNhwc);
     let [_, _, lanes] = buffer.shape.as_slice() else {
-        return Some(format!("`{buffer}` has {} axes, not height, width and 4 channels", buffer.shape.len()));
+        return Some(format!("`{buffer}` has {} axes, not height, width and channels", buffer.shape.len()));
     };
-    if lanes.as_const_int() != Some(4) {
-        return Some(format!("`{buffer}` has {lanes} channels, not 4"));
+    if !matches!(lanes.as_const_int(), Some(1 | 2 | 4)) {
+        return Some(format!("`{buffer}` has {lanes} channels, not 1, 2 or 4"));
     }
     if !texels || !channels || buffer.dtype.lanes != 1 {
         return Some(format!("`{buffer}` of {} in scope `{}` has no texels", buffer.dtype, buffer.scope));

@@ -42,7 +42,7 @@ fn tally(name: &str, default: u64) -> Tally {
 fn no_pass_changes_a_program_and_every_pass_is_looked_at() {
     let tally = tally(passes::Passes::NAME, 150);
     assert!(tally.valid_percent() >= 99.0 && tally.counts["values compared"] > 10_000);
-    // No program is drawn with `tvm_thread_allreduce`; tests/thread_sync.rs makes trees of all sizes.
+    // Few programs are drawn with the step `allreduce`; tests/thread_sync.rs makes trees of all sizes.
     let drawn = tilewright_compiler::passes::DEFAULT_PIPELINE.iter().filter(|pass| **pass != "lower_thread_allreduce");
     for pass in drawn {
         assert!(tally.coverage.contains_key(&format!("pass:{pass}")), "{pass} changed nothing");

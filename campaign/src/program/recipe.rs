@@ -67,6 +67,8 @@ pub enum Primitive {
     ComputeInline,
     /// A buffer has two halves.
     DoubleBuffer,
+    /// The threads of a group compute a reduction of integers.
+    Allreduce,
 }
 
 impl Primitive {
@@ -74,8 +76,15 @@ impl Primitive {
     ///
     /// `reorder` and `loop_kind` are not among them: they are wrong for most programs. TE programs with `compute_at` use them
     /// ([`crate::te`]).
-    pub const ALL: [Self; 6] =
-        [Self::Split, Self::Unroll, Self::Fuse, Self::ComputeAt, Self::ComputeInline, Self::DoubleBuffer];
+    pub const ALL: [Self; 7] = [
+        Self::Split,
+        Self::Unroll,
+        Self::Fuse,
+        Self::ComputeAt,
+        Self::ComputeInline,
+        Self::DoubleBuffer,
+        Self::Allreduce,
+    ];
 
     /// The name of the pass.
     pub const fn name(self) -> &'static str {
@@ -86,6 +95,7 @@ impl Primitive {
             Self::ComputeAt => "compute_at",
             Self::ComputeInline => "compute_inline",
             Self::DoubleBuffer => "double_buffer",
+            Self::Allreduce => "allreduce",
         }
     }
 }

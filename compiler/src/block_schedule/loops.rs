@@ -12,7 +12,8 @@
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    AttrValue, Block, Diagnostic, Expr, For, ForKind, PrimFunc, Stmt, StmtKind, StoreOrigin, ThreadTag, Var, sabotage,
+    AttrValue, AxisKind, Block, BlockAxis, Buffer, Diagnostic, Evidence, Expr, For, ForKind, PrimFunc, ScheduleStep,
+    Stmt, StmtKind, StoreOrigin, ThreadTag, Var, sabotage,
 };
 use tilewright_verify::reorder::Statement;
 
@@ -22,6 +23,7 @@ use crate::passes::schedule::buffers::{is_private, with_own_memory};
 use crate::passes::schedule::claims::Claim;
 use crate::passes::schedule::loops::{check_in_order, with_loop};
 use crate::passes::schedule::nest::{Fused, around, depends, loop_of, ordered};
+use crate::passes::schedule::same_iterations;
 
 /// Most parts of one `split`.
 const MOST_PARTS: usize = 16;
@@ -105,7 +107,10 @@ impl BlockSchedule {
     /// Makes the iterations of a loop the threads of an axis of the launch.
     ///
     /// # Errors
-    /// `schedule`: the loop is gone, or a loop around it or inside of it has the axis.
+    /// `schedule`: the loop is gone, or a loop around it or inside of it has the axis; or it counts a reduced axis, and its number of
+    /// iterations is no constant.
+    ///
+    /// A loop that counts a reduced axis stays as it is until blocks are lowered: the step `allreduce` binds it then.
     pub fn bind(&mut self, run: &LoopRef, tag: ThreadTag) -> Result<(), Diagnostic> {
         let found = loop_over(self.func(), &run.0)?;
         let is_bound = |other: &&For| other.kind == ForKind::ThreadBinding(tag);
@@ -120,7 +125,26 @@ impl BlockSchedule {
                 format!("`{}` is bound to {tag} already, and one of the two loops is inside of the other", other.var);
             return Err(fault(message, "bind one of them to another axis"));
         }
+        if let (ThreadTag::Thread(_), Some(buffer)) = (tag, reduced_by(found.run)) {
+            return self.reduced_at_once(run, &buffer, tag);
+        }
         self.set_kind("bind", run, ForKind::ThreadBinding(tag))
+    }
+
+    /// Asks for the step `allreduce`, which binds a loop of a reduction to threads when blocks are lowered.
+    fn reduced_at_once(&mut self, run: &LoopRef, buffer: &Buffer, tag: ThreadTag) -> Result<(), Diagnostic> {
+        let found = loop_over(self.func(), &run.0)?.run;
+        if found.extent.as_const_int().is_none() {
+            let message = format!("`{}` counts a reduced axis and has {} iterations", found.var, found.extent);
+            return Err(fault(message, "the number of threads of a reduction is a constant: split the loop first"));
+        }
+        let mut after = self.func().clone();
+        let argument = format!("{buffer}.{}:{tag}", found.var);
+        after.attrs.schedule.push(ScheduleStep { primitive: "allreduce".to_owned(), argument, span: self.place });
+        let evidence = Evidence { pass: "bind".to_owned(), ..Evidence::default() };
+        let comparison = same_iterations(self.func(), &after, &evidence);
+        self.record("bind", after, Evidence { comparison, ..evidence });
+        Ok(())
     }
 
     /// Runs the iterations of a loop at once.
@@ -225,6 +249,27 @@ impl BlockSchedule {
         self.same_step(name, body);
         Ok(())
     }
+}
+
+/// The buffer that is computed by a reduction of which a loop counts a reduced axis.
+fn reduced_by(run: &For) -> Option<Buffer> {
+    let mut found = None;
+    run.body.walk(&mut |stmt| {
+        let Some((block, parts)) = Block::of(stmt).and_then(|(block, below)| Some((block, block.parts(below)?))) else {
+            return;
+        };
+        let counts =
+            |(axis, value): (&BlockAxis, &Expr)| axis.kind == AxisKind::Reduce && value.vars().contains(&run.var);
+        if !block.axes.iter().zip(parts.bindings.iter().copied()).any(counts) {
+            return;
+        }
+        parts.body.walk(&mut |part| {
+            if let StmtKind::Store { buffer, .. } = &part.kind {
+                found.get_or_insert_with(|| buffer.clone());
+            }
+        });
+    });
+    found
 }
 
 fn set(hints: &mut Vec<(String, AttrValue)>, key: &str, value: AttrValue) {

@@ -1,6 +1,6 @@
-//! Textures as images: texel buffers are images of four channels, read by texels or channels and written by whole texels.
+//! Textures as images: texel buffers are images of one, two or four channels, read by texels or channels and written by whole texels.
 
-use tilewright_device::ChannelType;
+use tilewright_device::{ChannelType, Channels, TexelFormat};
 use tilewright_ir::sabotage;
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{Buffer, CHANNELS, DataType, Diagnostic, Expr, ScalarType};
@@ -30,6 +30,12 @@ pub fn channel_type(ty: ScalarType) -> Option<ChannelType> {
         | ScalarType::Float64
         | ScalarType::Handle => return None,
     })
+}
+
+/// Returns the format of the image that holds a texel buffer; `None` for another buffer.
+pub(super) fn texel_format(texels: &Buffer) -> Option<TexelFormat> {
+    let channels = texels.channels().filter(|_| texels.is_texel_buffer()).and_then(Channels::from_count)?;
+    Some(TexelFormat { channels, ty: channel_type(texels.dtype.scalar)? })
 }
 
 /// The position of a texel: its row and column in the buffer, and the image that holds it.
@@ -82,12 +88,13 @@ impl Writer {
             return Err(self.error(Refusal::ImageAccess, message).with_help(help));
         }
         let (row, column) = (self.coordinate(row)?, self.coordinate(column)?);
-        Ok(Texel { image: name, origin, row, column, kind: images.kind(buffer.dtype.scalar), images })
+        let kind = images.kind(buffer.dtype.scalar, buffer.channels().unwrap_or(CHANNELS));
+        Ok(Texel { image: name, origin, row, column, kind, images })
     }
 
     /// The error for a buffer that shares the memory of a texture but has another shape than its texels.
     fn no_texels(&self, buffer: &Buffer) -> Diagnostic {
-        let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, {CHANNELS}]");
+        let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, channels]");
         self.error(Refusal::Texture, message).with_help("run the pass lower_texture first")
     }
 
@@ -130,10 +137,12 @@ impl Writer {
             return Err(self.no_texels(buffer));
         };
         let (ty, lanes) = (buffer.dtype.scalar, channel.dtype().lanes);
-        if is_whole_texel(channel) {
+        let channels = buffer.channels().unwrap_or(CHANNELS);
+        if channels > 1 && is_whole_texel(channel, channels) {
             let texel = self.texel(buffer, indices, false)?;
-            let code = self.read_texel(buffer, &texel)?;
-            return Ok(narrowed(self.dialect(), texel_of(ty), texel.kind.ty, code));
+            let all = self.read_texel(buffer, &texel)?;
+            let code = if channels == CHANNELS { all } else { Code::atom(texel.images.first(&all.text, channels)) };
+            return Ok(narrowed(self.dialect(), channels_of(ty, channels), texel.kind.ty, code));
         }
         if lanes > 1 {
             let whole = Expr::load(buffer, indices.to_vec());
@@ -146,7 +155,7 @@ impl Writer {
         }
         let texel = self.texel(buffer, indices, false)?;
         let code = match constant(channel) {
-            Some(lane @ 0..=3) => {
+            Some(lane) if lane >= 0 && lane < texel.kind.channels.into() => {
                 let all = self.read_texel(buffer, &texel)?;
                 Code::atom(self.dialect().lane(&all.text, u16::try_from(lane).unwrap_or(0)))
             }
@@ -182,16 +191,22 @@ impl Writer {
 
     /// A store of a whole texel: `texture2d_store`.
     pub(crate) fn image_store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), Diagnostic> {
-        if !indices.last().is_some_and(is_whole_texel) {
+        let channels = buffer.channels().unwrap_or(CHANNELS);
+        if !indices.last().is_some_and(|channel| is_whole_texel(channel, channels)) {
             let message = format!("a store to some channels of texture `{buffer}` would lose the others");
-            let help = "store all four channels at once: the pass lower_texture gathers them where it can";
+            let help = "store all channels at once: the pass lower_texture gathers them where it can";
             return Err(self.error(Refusal::ChannelStore, message).with_help(help));
         }
         let value = self.expr(value, Mode::Value)?;
         let texel = self.texel(buffer, indices, true)?;
-        let (stored, wide) = (texel_of(buffer.dtype.scalar), texel_of(texel.kind.ty));
+        let (stored, wide) = (channels_of(buffer.dtype.scalar, channels), channels_of(texel.kind.ty, channels));
         let same_type = self.dialect().value_name(stored) == self.dialect().value_name(wide);
-        let value = if same_type { value.text } else { self.dialect().convert(wide, &value).text };
+        let value = match (same_type, wide.is_scalar()) {
+            (true, _) => value,
+            (false, true) => Code::cast(self.dialect().scalar_name(wide.scalar), &value),
+            (false, false) => self.dialect().convert(wide, &value),
+        };
+        let value = if channels == CHANNELS { value.text } else { texel.images.filled_up(texel.kind, &value.text) };
         if self.options.checked {
             let helper = texel.images.checked_write(&mut self.helpers, texel.kind, self.options.placed);
             let args = self.checked(buffer, &texel, &Code::atom("0"), Access::Write)?;
@@ -204,9 +219,9 @@ impl Writer {
     }
 }
 
-/// Four channels of a type.
-fn texel_of(ty: ScalarType) -> DataType {
-    DataType::scalar(ty).with_lanes(CHANNELS)
+/// So many channels of a type.
+fn channels_of(ty: ScalarType, channels: u16) -> DataType {
+    DataType::scalar(ty).with_lanes(channels)
 }
 
 /// Converts a value from the type that the builtin returns to its own type. The conversion is exact, because the channel

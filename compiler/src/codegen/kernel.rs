@@ -8,7 +8,8 @@
 //!     B[i] = T[15 - i]                          because different iterations touch different elements of B
 //! ```
 //!
-//! One nest becomes one kernel, because a device orders all work-items only between kernels.
+//! One nest becomes one kernel, because a device orders all work-items only between kernels. A loop around launches that wait for each
+//! other has kernels for each iteration (`host_loops`).
 
 use std::sync::Arc;
 
@@ -48,6 +49,13 @@ pub(crate) struct SourceBuilder<'a> {
     /// Root-level `let`s around the current nest.
     lets: Vec<(Var, Expr)>,
     pub(crate) errors: Vec<Diagnostic>,
+}
+
+/// A nest that is no kernel.
+struct Refused {
+    fault: Diagnostic,
+    /// Whether the reason is that groups would have to wait for each other.
+    groups_wait: bool,
 }
 
 impl<'a> SourceBuilder<'a> {
@@ -129,8 +137,14 @@ impl<'a> SourceBuilder<'a> {
             StmtKind::Evaluate(_) | StmtKind::Barrier => {}
             StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } => {
                 // Collected, not returned: the caller reports the errors of all nests at once.
-                if let Err(error) = self.nest(stmt) {
-                    self.errors.push(error);
+                let namer = self.base.namer.clone();
+                match self.nest(stmt) {
+                    Ok(()) => {}
+                    Err(Refused { fault, groups_wait: false }) => self.errors.push(fault),
+                    Err(Refused { fault, groups_wait: true }) => {
+                        self.base.namer = namer;
+                        self.launched_one_by_one(stmt, fault);
+                    }
                 }
             }
         }
@@ -151,7 +165,7 @@ impl<'a> SourceBuilder<'a> {
     }
 
     /// Generates one kernel for a nest, and keeps what outlives it: the helpers that it uses and whether it needs `float64`.
-    fn nest(&mut self, nest: &Stmt) -> Result<(), Diagnostic> {
+    fn nest(&mut self, nest: &Stmt) -> Result<(), Refused> {
         let mut writer = self.base.clone();
         writer.helpers = std::mem::take(&mut self.helpers);
         writer.span = nest.span;
@@ -159,7 +173,7 @@ impl<'a> SourceBuilder<'a> {
         let result = self.kernel(nest, &mut writer);
         self.helpers = writer.helpers;
         self.uses_fp64 |= writer.uses_fp64;
-        result
+        result.map_err(|fault| Refused { fault, groups_wait: writer.groups_wait })
     }
 
     /// Writes the kernel of a nest: first the geometry, which determines the values of bound loop variables; then the

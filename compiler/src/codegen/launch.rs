@@ -2,7 +2,8 @@
 //!
 //! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. Outside of the loops over
 //! threads, statements run in order. If work-items of one group have to wait for each other between statements, a
-//! barrier is written. Groups cannot wait for each other, so a program that needs this is refused.
+//! barrier is written. Groups cannot wait for each other, so a program that needs this has to be several kernels (`host_loops`), or
+//! is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,6 +184,7 @@ impl Writer {
         let mut missing = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag));
         let help = "bind the loop outside of the statements, or put them into nests of their own";
         if missing.any(|tag| matches!(tag, ThreadTag::Block(_))) {
+            self.groups_wait = true;
             let message = "work-groups would have to wait for each other between these statements";
             return Err(self.error(Refusal::Order, message).with_help(help));
         }

@@ -3,14 +3,14 @@
 //! | in the program | in a kernel |
 //! |---|---|
 //! | parameter or allocation at the root | pointer to global memory, one for each allocation: aliases share it |
-//! | the same, with a texel buffer as alias | image of four channels |
+//! | the same, with a texel buffer as alias | image of as many channels |
 //! | allocation inside of a nest | array of the work-item or of its group ([`super::arrays`]) |
 
 use tilewright_ir::{
     Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType, Scope, SharedExpr, StmtKind, checked_size,
 };
 
-use super::image::channel_type;
+use super::image::texel_format;
 use super::kernel::SourceBuilder;
 use super::metadata::{ArgInfo, BufferInfo, ImageInfo, Size};
 use super::range::constant;
@@ -38,7 +38,7 @@ impl SourceBuilder<'_> {
             let code = self.target.dialect.code(Refusal::Texture);
             self.errors.push(if self.target.images.is_some() {
                 let message =
-                    format!("`{buffer}` is in scope `{}` but has no texels, [height, width, 4]", buffer.scope);
+                    format!("`{buffer}` is in scope `{}` but has no texels, [height, width, channels]", buffer.scope);
                 Diagnostic::error(code, buffer.span, message)
                     .with_help("run the pass lower_texture first; elsewhere a texture has no meaning for a kernel")
             } else {
@@ -176,9 +176,9 @@ impl SourceBuilder<'_> {
 
 /// Returns the image that holds a texel buffer; `None` for another buffer, or if images have no channels of its type.
 fn image_of(images: &dyn Images, texels: &Buffer) -> Option<ImageInfo> {
-    let channel = channel_type(texels.dtype.scalar).filter(|_| texels.is_texel_buffer())?;
+    let format = texel_format(texels)?;
     let (width, height) = (Size(texels.shape[1].clone()), Size(texels.shape[0].clone()));
-    Some(ImageInfo { width, height, channel, channel_name: images.channel_name(channel) })
+    Some(ImageInfo { width, height, format, channel_name: images.channel_name(format.ty) })
 }
 
 /// Returns the number of elements of an allocation: one more than the last position that an index inside the shape reaches.

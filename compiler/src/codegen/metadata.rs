@@ -1,7 +1,7 @@
 //! The data that a host needs to run the kernels, written as JSON (`tilewright.kernels/1`).
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
-use tilewright_device::ChannelType;
+use tilewright_device::TexelFormat;
 use tilewright_ir::{Bindings, DataType, Diagnostic, Expr, Scope, TextureLimits, Var};
 
 use super::checked::Site;
@@ -52,16 +52,16 @@ impl Serialize for ScalarInfo {
     }
 }
 
-/// The image that holds a texture: rows of texels of four channels (`CL_RGBA`), not normalised.
+/// The image that holds a texture: rows of texels, not normalised.
 #[derive(Clone, Debug)]
 pub struct ImageInfo {
     /// Texels in a row.
     pub width: Size,
     /// Rows.
     pub height: Size,
-    /// Type of each channel.
-    pub channel: ChannelType,
-    /// The host's name for that type: `CL_FLOAT`.
+    /// The channels of a texel and their type.
+    pub format: TexelFormat,
+    /// The host's name for the type of each channel: `CL_FLOAT`.
     pub channel_name: &'static str,
 }
 
@@ -97,7 +97,7 @@ pub struct BufferInfo {
 
 impl Serialize for BufferInfo {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("BufferInfo", 14)?;
+        let mut out = serializer.serialize_struct("BufferInfo", 15)?;
         // `data` is left out: it identifies a variable of this process, and a host knows a buffer by its parameter position.
         out.serialize_field("name", &self.name)?;
         out.serialize_field("role", if self.param.is_some() { "parameter" } else { "intermediate" })?;
@@ -111,6 +111,7 @@ impl Serialize for BufferInfo {
         out.serialize_field("held_in", if self.image.is_some() { "image2d" } else { "global" })?;
         out.serialize_field("width", &self.image.as_ref().map(|image| &image.width))?;
         out.serialize_field("height", &self.image.as_ref().map(|image| &image.height))?;
+        out.serialize_field("channel_order", &self.image.as_ref().map(|image| image.format.channels.name()))?;
         out.serialize_field("channel_type", &self.image.as_ref().map(|image| image.channel_name))?;
         out.serialize_field(
             "access",

@@ -42,6 +42,7 @@ mod divisions;
 mod expr;
 mod forms;
 mod helpers;
+mod host_loops;
 mod image;
 mod independent;
 mod join;

@@ -221,7 +221,7 @@ fn image(
         )
         .with_help("lower the program with larger limits, if the device has them, or cut the texture"));
     }
-    Ok(BufferSpec::image2d(&info.name, width, height, image.channel))
+    Ok(BufferSpec::image2d(&info.name, width, height, image.format))
 }
 
 /// The memory of one buffer, with its contents if there are any.

@@ -231,12 +231,14 @@ pub(crate) struct ChannelKind {
     pub(crate) word: &'static str,
     /// The type in which the builtins read and write a channel.
     pub(crate) ty: ScalarType,
+    /// How many channels a texel has.
+    pub(crate) channels: u16,
 }
 
-/// How a dialect accesses images of four channels.
+/// How a dialect accesses images. Their builtins read and write texels of four values, also where an image has fewer channels.
 pub(crate) trait Images: fmt::Debug + Sync {
-    /// The channels that hold elements of a type.
-    fn kind(&self, ty: ScalarType) -> ChannelKind;
+    /// So many channels that hold elements of a type.
+    fn kind(&self, ty: ScalarType, channels: u16) -> ChannelKind;
     /// The host's name for the type of channels.
     fn channel_name(&self, channel: ChannelType) -> &'static str;
     /// A parameter of a kernel that is an image.
@@ -249,6 +251,10 @@ pub(crate) trait Images: fmt::Debug + Sync {
     fn read(&self, helpers: &mut Helpers, kind: ChannelKind, image: &str, place: &str) -> String;
     /// The statement that writes the texel at a place.
     fn write(&self, kind: ChannelKind, image: &str, place: &str, texel: &str) -> String;
+    /// The first channels of the four values that a read gives.
+    fn first(&self, texel: &str, channels: u16) -> String;
+    /// The four values that a write takes, for a texel of fewer channels; the image ignores the others.
+    fn filled_up(&self, kind: ChannelKind, texel: &str) -> String;
     /// The function that selects a channel of a texel by a number that is known only at run time.
     fn channel(&self, helpers: &mut Helpers, kind: ChannelKind) -> String;
     /// The function that reads a texel after a check that its place is inside. See [`super::checked`] for its parameters.

@@ -85,6 +85,8 @@ pub(crate) struct Writer {
     pub(crate) bound: BTreeSet<ThreadTag>,
     /// Whether work-items of one group may disagree on whether they reach the current statement.
     pub(crate) divergent: bool,
+    /// Whether it was refused because groups would have to wait for each other.
+    pub(crate) groups_wait: bool,
     /// The lines that declare arrays in memory of the work-group, which C wants at the beginning of a kernel.
     pub(crate) local_arrays: String,
     /// Their bytes.
@@ -121,6 +123,7 @@ impl Writer {
             launch: super::launch::Launching::default(),
             bound: BTreeSet::new(),
             divergent: false,
+            groups_wait: false,
             local_arrays: String::new(),
             local_bytes: 0,
             span: None,
@@ -192,7 +195,7 @@ impl Writer {
             return Err(self.error(Refusal::Memory, format!("buffer `{buffer}` has no memory in the kernel")));
         };
         if allocation.texels.is_some() {
-            let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, 4]");
+            let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, channels]");
             return Err(self.error(Refusal::Texture, message).with_help("run the pass lower_texture first"));
         }
         if allocation.space == Space::Global {

@@ -25,7 +25,7 @@ use tilewright_algebra::{Ranges, n_elements, simplify};
 /// the axis of their channels.
 ///
 /// # Errors
-/// Strides or an offset on a buffer with several physical axes; sizes above 2^63 - 1.
+/// Strides or an offset on a buffer with several physical axes; negative strides; sizes above 2^63 - 1.
 pub fn flatten_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let ranges = symbol_ranges(func);
     let (mut moves, mut found) = (Vec::new(), Vec::new());
@@ -78,6 +78,7 @@ pub(super) fn grouped(
 ) -> Result<Move, Diagnostic> {
     let plain = buffer.strides.is_none() && buffer.elem_offset.as_const_int() == Some(0);
     let groups = separators.groups();
+    check_forwards(buffer)?;
     let ty = index_type(buffer)?;
     // All parts get the index type before they are multiplied: an int32 product could overflow on the way.
     let exact = |expr: &Expr| retyped(expr, ty, &|_| None);
@@ -104,6 +105,20 @@ pub(super) fn grouped(
     let map = IndexMap::new(vars, buffer.shape.clone(), outputs, Vec::new());
     let map = map.map_err(|error| Diagnostic::error("index-map", buffer.span, error.to_string()))?;
     Ok(Move { before: buffer.clone(), after, map })
+}
+
+/// Refuses memory that an axis walks backwards: its last element is not the last one of the shape, and the extent of the flat
+/// buffer would be too small.
+fn check_forwards(buffer: &Buffer) -> Result<(), Diagnostic> {
+    let strides = buffer.strides.iter().flatten().enumerate();
+    let mut backwards =
+        strides.filter_map(|(axis, stride)| Some((axis, stride.as_const_int().filter(|value| *value < 0)?)));
+    backwards.next().map_or(Ok(()), |(axis, stride)| {
+        let message = format!("`{buffer}` has the stride {stride} along axis {axis}, which walks its memory backwards");
+        let help =
+            "give the buffer strides of at least 0, and count backwards in the index: `A[4 - i, j]` for an extent of 5";
+        Err(Diagnostic::error("negative-stride", buffer.span, message).with_help(help))
+    })
 }
 
 /// Returns the index type: `int64` if an extent has that type or if a buffer of constant shape needs it, else `int32`.

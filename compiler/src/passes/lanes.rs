@@ -125,12 +125,10 @@ impl<'a> Lanes<'a> {
         if indices.last().is_none_or(|index| index.dtype().is_scalar()) {
             return Err(format!("all iterations over `{}` store the same element of `{buffer}`", self.var).into());
         }
-        if buffer.scope.is_texture() && !indices.last().is_some_and(is_whole_texel) {
-            return Err(format!(
-                "the iterations over `{}` do not store the channels 0 to 3 of a texel in order",
-                self.var
-            )
-            .into());
+        if buffer.scope.is_texture() && !indices.last().is_some_and(|index| is_all_of(buffer, index)) {
+            return Err(
+                format!("the iterations over `{}` do not store the channels of a texel in order", self.var).into()
+            );
         }
         self.independent(body, &indices)?;
         let mut value = self.vector(body.value)?;
@@ -271,7 +269,7 @@ impl<'a> Lanes<'a> {
                 let indices = self.indices(buffer, indices)?;
                 if let Some(last) = indices.last()
                     && buffer.scope.is_texture()
-                    && !(last.dtype().is_scalar() || is_whole_texel(last))
+                    && !(last.dtype().is_scalar() || is_all_of(buffer, last))
                 {
                     let reason = format!("`{expr}` reads neither one channel nor the whole texel in order");
                     return Err(Obstacle { kind: ObstacleKind::PartOfTexel, reason });
@@ -309,6 +307,11 @@ impl<'a> Lanes<'a> {
             value
         }
     }
+}
+
+/// Returns whether a last index selects all channels of a texture.
+pub(super) fn is_all_of(texture: &Buffer, index: &Expr) -> bool {
+    texture.channels().is_some_and(|channels| is_whole_texel(index, channels))
 }
 
 /// `a + b`, without an addend of 0.

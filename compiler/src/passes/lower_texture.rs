@@ -1,4 +1,4 @@
-//! Turns buffers in texture scopes into texel buffers: rows, columns, and four channels (texture RFC, "T0: Texture memory
+//! Turns buffers in texture scopes into texel buffers: rows, columns, and channels (texture RFC, "T0: Texture memory
 //! lowering").
 //!
 //! ```text
@@ -14,13 +14,13 @@
 //! becomes one store, whether it is marked `vectorized` or not. A store that is not one of whole texels is refused; its
 //! value is never spread over the lanes (`texture_stores`). Loads read one channel or the whole texel. Cost: three walks.
 
-use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{
     AxisSeparators, Buffer, BufferChange, Diagnostic, Expr, ForKind, PrimFunc, Span, Stmt, StmtKind, TextureLimits,
 };
 
 use super::Rewritten;
 use super::flatten_buffer::grouped;
+use super::lanes::is_all_of;
 use super::remap::{Move, regrouped, remap, symbol_ranges};
 use super::texture_stores::whole_texels;
 use tilewright_algebra::Ranges;
@@ -193,9 +193,9 @@ fn partial_loads(body: &Stmt) -> Vec<Diagnostic> {
             expr.walk(&mut |part| {
                 let Expr::Load { buffer, indices } = part else { return };
                 let Some(lane) = indices.last().filter(|_| buffer.is_texel_buffer()) else { return };
-                if !(lane.dtype().is_scalar() || is_whole_texel(lane)) {
+                if !(lane.dtype().is_scalar() || is_all_of(buffer, lane)) {
                     let message = format!("`{part}` reads neither one channel nor the whole texel in order");
-                    let help = "read the texel with ramp(0, 1, 4), or one channel at a time";
+                    let help = "read the texel with a ramp over all channels from 0, or one channel at a time";
                     found.push(Diagnostic::error("texture-load", stmt.span, message).with_help(help));
                 }
             });

@@ -85,7 +85,7 @@ pub fn lower_thread_allreduce(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnost
     let after = PrimFunc { body, ..func.clone() };
     let mut evidence = Evidence { pass: NAME.to_owned(), ..Evidence::default() };
     if lowered.count > 0
-        && let Some(comparison) = comparison(func, &after)
+        && let Some(comparison) = comparison(func, &after, NAME)
     {
         evidence.comparison = comparison;
     }
@@ -103,12 +103,12 @@ pub(super) fn is_wanted(func: &PrimFunc) -> bool {
 
 /// The claim that both programs compute the same sums, phase by phase. Without one the judge finds other memory, and the step is
 /// unknown.
-fn comparison(before: &PrimFunc, after: &PrimFunc) -> Option<Comparison> {
+pub(super) fn comparison(before: &PrimFunc, after: &PrimFunc, pass: &str) -> Option<Comparison> {
     let before = without_barriers(before, Barriers::Dropped).ok()?;
     let after = without_barriers(after, Barriers::Dropped).ok()?;
     let claim = lift::find(&before, &after, &Evidence::default(), true).ok()?;
     let comparison = Comparison::Definitions(Box::new(claim));
-    let evidence = Evidence { pass: NAME.to_owned(), comparison, ..Evidence::default() };
+    let evidence = Evidence { pass: pass.to_owned(), comparison, ..Evidence::default() };
     Some(Comparison::Phases(Box::new(Phased { before, after, evidence })))
 }
 
@@ -259,18 +259,19 @@ impl Reduction {
     /// A round: each thread of the next level combines two values along an axis.
     fn round(&self, (level, next): (&Level, &Level), axis: usize, (count, half): (i64, i64)) -> Stmt {
         let own = self.own[axis].clone();
-        let q = Var::index("q");
-        let far = if half == 1 { Expr::from(&q) } else { Expr::int(half) * Expr::from(&q) };
+        let q = Var::new("q", own.dtype());
+        let far = if half == 1 { Expr::from(&q) } else { like(half, &own) * Expr::from(&q) };
         let position = own.clone() + far;
         let place = next.place(&self.own, None);
         let value = Expr::load(&level.buffer, level.place(&self.own, Some((axis, &position))));
         let so_far = Expr::load(&next.buffer, place.clone());
         let update = Stmt::store(&next.buffer, place.clone(), self.combine(&so_far, &value));
         let is_whole = count == 2 * half || sabotage::on("allreduce-unguarded");
-        let update = if is_whole { update } else { Stmt::guarded(position.lt(Expr::int(count)), update) };
-        let pairs = Stmt::for_loop(&q, Expr::int(2), ForKind::Serial, update);
-        let first = level.done.iter().map(|done| self.own[*done].clone().lt(Expr::int(1)));
-        let is_active = first.fold(own.lt(Expr::int(half)), Expr::and);
+        let update = if is_whole { update } else { Stmt::guarded(position.lt(like(count, &own)), update) };
+        let pairs = Stmt::for_loop(&q, like(2, &own), ForKind::Serial, update);
+        let first = level.done.iter().map(|done| self.own[*done].clone().lt(like(1, &self.own[*done])));
+        let half = like(half, &own);
+        let is_active = first.fold(own.lt(half), Expr::and);
         Stmt::guarded(is_active, Stmt::seq(vec![Stmt::store(&next.buffer, place, self.start()), pairs]))
     }
 
@@ -299,6 +300,11 @@ impl Reduction {
         let Ok(combined) = (Replaced { this: self, so_far, value }).expr(&self.combined);
         combined
     }
+}
+
+/// A number of threads in the type of the loop over them.
+fn like(number: i64, thread: &Expr) -> Expr {
+    Expr::Int { value: number.into(), ty: thread.dtype().scalar }
 }
 
 /// The values that a round leaves.

@@ -51,7 +51,7 @@ pub use lower_thread_allreduce::lower_thread_allreduce;
 pub use make_packed_api::make_packed_api;
 pub use narrow_index_types::narrow_index_types;
 pub use remove_no_op::remove_no_op;
-pub use schedule::{compute_at, compute_inline, double_buffer, fuse, loop_kind, reorder, split, unroll};
+pub use schedule::{allreduce, compute_at, compute_inline, double_buffer, fuse, loop_kind, reorder, split, unroll};
 pub use sequence::{PRESETS, PassCall, Pipeline, Preset, TVM_NAMES, preset_by_name, read_passes};
 pub use simplify::simplify;
 pub use split_host_device::split_host_device;
@@ -134,6 +134,13 @@ pub static PASSES: &[Pass] = &[
         request: Some(|func, text| schedule::request(func, "loop_kind", text)),
     },
     Pass {
+        name: "allreduce",
+        summary: "combine the values of a reduction by the threads of a group: allreduce=k:threadIdx.x",
+        run: allreduce,
+        wanted: |func| schedule::is_next(func, "allreduce"),
+        request: Some(|func, text| schedule::request(func, "allreduce", text)),
+    },
+    Pass {
         name: "unroll",
         summary: "write out the iterations of a loop: unroll=i",
         run: unroll,
@@ -198,7 +205,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "lower_texture",
-        summary: "turn buffers in texture scopes into rows, columns and four channels: texture2d_load and texture2d_store",
+        summary: "turn buffers in texture scopes into rows, columns and channels: texture2d_load and texture2d_store",
         run: lower_texture,
         wanted: lower_texture::is_wanted,
         request: None,

@@ -12,16 +12,13 @@
 //! the texture, every loop around the store selects the texel, and the texture is not a parameter, whose other channels the
 //! caller may have filled. The judge proves this again.
 
-use tilewright_ir::texture::is_whole_texel;
+use tilewright_ir::texture::whole_texel;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, Span, Stmt, StmtKind, Var};
 
-use super::lanes::{Body, LaneGuards, Lanes, Obstacle, ObstacleKind};
+use super::lanes::{Body, LaneGuards, Lanes, Obstacle, ObstacleKind, is_all_of};
 use super::remap::{inside, symbol_ranges};
 use tilewright_algebra::Ranges;
-
-/// The number of lanes of a store: the channels of a texel.
-const CHANNELS: u16 = tilewright_ir::texture::CHANNELS;
 
 /// Returns the body of a function with every store to a texture replaced by a store of whole texels.
 ///
@@ -51,10 +48,11 @@ impl Rewrite for Stores<'_> {
         let rewritten = match &stmt.kind {
             StmtKind::For(inner) => self.run(stmt, inner),
             StmtKind::Store { buffer, indices, value } if buffer.scope.is_texture() => {
-                if let Err(reason) = as_it_stands(buffer, indices, value) {
+                let indices = only_channel(buffer, indices);
+                if let Err(reason) = as_it_stands(buffer, &indices, value) {
                     self.refuse(buffer, &reason);
                 }
-                Ok(stmt.clone())
+                Ok(Stmt::store(buffer, indices, value.clone()).at(stmt.span))
             }
             _ => self.stmt_children(stmt),
         };
@@ -65,8 +63,9 @@ impl Rewrite for Stores<'_> {
 
 impl Stores<'_> {
     fn run(&mut self, stmt: &Stmt, inner: &For) -> Result<Stmt, std::convert::Infallible> {
-        if let Some(body) = Body::from_stmt(&inner.body).filter(|body| is_channel_loop(inner, body)) {
-            return Ok(self.channels(inner, &body).unwrap_or_else(|reason| {
+        let body = Body::from_stmt(&inner.body);
+        if let Some((body, channels)) = body.and_then(|body| channel_loop(inner, &body).map(|lanes| (body, lanes))) {
+            return Ok(self.channels(inner, &body, channels).unwrap_or_else(|reason| {
                 self.refuse(body.buffer, &reason);
                 stmt.clone()
             }));
@@ -81,11 +80,11 @@ impl Stores<'_> {
     }
 
     /// Returns the store of all channels that replaces the loop over them.
-    fn channels(&self, inner: &For, body: &Body<'_>) -> Result<Stmt, Obstacle> {
+    fn channels(&self, inner: &For, body: &Body<'_>, channels: u16) -> Result<Stmt, Obstacle> {
         if let ForKind::ThreadBinding(tag) = inner.kind {
-            return Err(format!("its four channels are stored by different work-items ({tag})").into());
+            return Err(format!("its {channels} channels are stored by different work-items ({tag})").into());
         }
-        let lanes = Lanes::from_loop(inner, CHANNELS, &self.ranges);
+        let lanes = Lanes::from_loop(inner, channels, &self.ranges);
         if lanes.has_lane_guards(body) {
             self.may_gather(body)?;
         }
@@ -124,25 +123,38 @@ impl Stores<'_> {
                 "an image is read or written, not both: accumulate in cache_write(.., \"local\") and store the texel once"
             }
             ObstacleKind::LanesElsewhere => {
-                "the four channels come from places that are not in a row: compute them into a buffer of this layout first, and \
+                "the channels come from places that are not in a row: compute them into a buffer of this layout first, and \
                  cache_read that in the texture"
             }
             ObstacleKind::PartOfTexel => {
                 "a texel is read in order, or one of its channels for all lanes: compute the value into a buffer first"
             }
             ObstacleKind::Other => {
-                "an image has no store of one channel: make the innermost loop run over the 4 channels of the last axis"
+                "an image has no store of one channel: make the innermost loop run over the channels of the last axis"
             }
         };
         self.found.push(Diagnostic::error("texture-store", self.span.or(buffer.span), message).with_help(help));
     }
 }
 
-/// Returns whether a loop of 4 iterations runs along the last axis of a texture.
-fn is_channel_loop(inner: &For, body: &Body<'_>) -> bool {
-    let constant = inner.min.as_const_int().is_some() && inner.extent.as_const_int() == Some(CHANNELS.into());
+/// Returns the number of channels if a loop runs along all of those of a texture, which has several. A loop over a single channel
+/// stays, as the store in it is one of a whole texel.
+fn channel_loop(inner: &For, body: &Body<'_>) -> Option<u16> {
+    let channels = body.buffer.channels().filter(|&channels| channels > 1)?;
+    let constant = inner.min.as_const_int().is_some() && inner.extent.as_const_int() == Some(channels.into());
     let along = || body.indices().last().is_some_and(|index| index.vars().contains(&inner.var));
-    body.buffer.scope.is_texture() && constant && along()
+    (constant && along()).then_some(channels)
+}
+
+/// Returns the indices of a store with the constant 0 as its channel, if the texture has a single channel: every index inside
+/// of the buffer is that one.
+fn only_channel(buffer: &Buffer, indices: &[Expr]) -> Vec<Expr> {
+    let mut indices = indices.to_vec();
+    if let Some(last) = indices.last_mut().filter(|last| buffer.channels() == Some(1) && last.dtype().is_scalar()) {
+        let ty = last.dtype().scalar;
+        *last = Expr::int_of(0, ty).unwrap_or_else(|| whole_texel(1));
+    }
+    indices
 }
 
 /// Checks that a store outside a loop over the channels stores a whole texel.
@@ -155,9 +167,10 @@ fn as_it_stands(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), O
         return Err(Obstacle::reads_own_texture(buffer));
     }
     match indices.last() {
-        Some(last) if is_whole_texel(last) => Ok(()),
+        Some(last) if is_all_of(buffer, last) => Ok(()),
         Some(last) if last.dtype().is_scalar() => {
-            Err(format!("the channel `{last}` is stored by itself, outside of an innermost loop over all 4").into())
+            let all = buffer.channels().unwrap_or_default();
+            Err(format!("the channel `{last}` is stored by itself, outside of an innermost loop over all {all}").into())
         }
         Some(last) => Err(format!("`{last}` is not all its channels in order").into()),
         None => Err("it has no channels".to_owned().into()),

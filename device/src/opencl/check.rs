@@ -26,7 +26,7 @@ pub(crate) fn check_plan(plan: &LaunchPlan, info: &DeviceInfo, options: &RunOpti
 pub(crate) fn allocated_bytes(spec: &BufferSpec, options: &RunOptions) -> u64 {
     match spec.kind {
         MemoryKind::Buffer => spec.bytes.saturating_add(options.guard_bytes).max(1),
-        MemoryKind::Image2d { channel, .. } => spec.bytes.max(channel.texel_bytes()),
+        MemoryKind::Image2d { format, .. } => spec.bytes.max(format.texel_bytes()),
     }
 }
 
@@ -54,9 +54,9 @@ fn check_shape(spec: &BufferSpec) -> Result<(), DeviceError> {
             "`{name}` is to come from the pool of textures: only an image without contents that is not read back can"
         )));
     }
-    if let MemoryKind::Image2d { width, height, channel } = spec.kind {
+    if let MemoryKind::Image2d { width, height, format } = spec.kind {
         let texels = width.saturating_mul(height);
-        let bytes = texels.saturating_mul(channel.texel_bytes());
+        let bytes = texels.saturating_mul(format.texel_bytes());
         if bytes != spec.bytes {
             return Err(DeviceError::Plan(format!(
                 "image `{name}` of {width} by {height} texels has {bytes} bytes, the plan says {}",

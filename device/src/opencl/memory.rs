@@ -5,9 +5,10 @@ use ocl::ffi;
 use super::check::allocated_bytes;
 use super::cl::{self, Failure};
 use super::guard;
+use super::quirks;
 use crate::error::{DeviceError, TouchedGuard};
 use crate::info::DeviceInfo;
-use crate::plan::{BufferSpec, ChannelType, Initial, MemoryKind, RunOptions};
+use crate::plan::{BufferSpec, ChannelType, Channels, Initial, MemoryKind, RunOptions, TexelFormat};
 use crate::pool::{Scratch, ScratchError, ScratchLimits, ScratchPool, TextureAllocator};
 
 /// A memory object of a plan: allocated for the run, or lent by the pool of textures.
@@ -39,13 +40,14 @@ impl TextureAllocator for Images<'_> {
     type Texture = cl::Memory;
     type Error = DeviceError;
 
-    fn create(&self, width: u64, height: u64, channel: ChannelType) -> Result<cl::Memory, DeviceError> {
+    fn create(&self, width: u64, height: u64, format: TexelFormat) -> Result<cl::Memory, DeviceError> {
         let fault = |failure: Failure| failure.during(format!("allocating `{}`", self.name));
-        let kind = channel_code(channel);
-        if !self.context.supports_image2d(kind).map_err(fault)? {
+        let kind = cl::ImageFormat { order: order_code(format.channels), channel_type: channel_code(format.ty) };
+        let is_listed = self.context.supports_image2d(kind).map_err(fault)?;
+        if !is_listed || quirks::has_wrong_images(self.info, format) {
             return Err(DeviceError::Unsupported {
                 device: self.info.label(),
-                feature: format!("{channel:?} images of four channels"),
+                feature: format!("{format}, which `{}` needs", self.name),
             });
         }
         self.context.create_image2d(host_size(width)?, host_size(height)?, kind).map_err(fault)
@@ -66,7 +68,7 @@ pub(crate) fn allocate<'p>(
     options: &RunOptions,
 ) -> Result<Held<'p>, DeviceError> {
     let fault = |failure: Failure| failure.during(format!("allocating `{}`", spec.name));
-    let MemoryKind::Image2d { width, height, channel } = spec.kind else {
+    let MemoryKind::Image2d { width, height, format } = spec.kind else {
         let bytes = host_size(allocated_bytes(spec, options))?;
         let memory = images.context.create_buffer(bytes).map_err(fault)?;
         fill_buffer(queue, spec, &memory, options).map_err(fault)?;
@@ -75,17 +77,17 @@ pub(crate) fn allocate<'p>(
     // OpenCL has no image without texels.
     let (width, height) = (width.max(1), height.max(1));
     if spec.scratch {
-        let lent = pool.request(&images, width, height, channel).map_err(|error| match error {
+        let lent = pool.request(&images, width, height, format).map_err(|error| match error {
             ScratchError::Allocator(error) => error,
             ScratchError::Extents { .. } => DeviceError::Plan(format!("`{}`: {error}", spec.name)),
         })?;
         // The whole texture is poisoned, and not only the requested part, so that reads of the contents of earlier runs are
         // detected.
         let [width, height] = lent.extents();
-        fill_image(queue, &BufferSpec::image2d(&spec.name, width, height, channel), &lent).map_err(fault)?;
+        fill_image(queue, &BufferSpec::image2d(&spec.name, width, height, format), &lent).map_err(fault)?;
         return Ok(Held::Lent(lent));
     }
-    let memory = images.create(width, height, channel)?;
+    let memory = images.create(width, height, format)?;
     fill_image(queue, spec, &memory).map_err(fault)?;
     Ok(Held::Own(memory))
 }
@@ -96,8 +98,8 @@ pub(crate) fn contents(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory
     match spec.kind {
         _ if contents.is_empty() => {}
         MemoryKind::Buffer => queue.read(memory, 0, &mut contents)?,
-        MemoryKind::Image2d { width, height, channel } => {
-            let row_bytes = fitting(width * channel.texel_bytes());
+        MemoryKind::Image2d { width, height, format } => {
+            let row_bytes = fitting(width * format.texel_bytes());
             queue.read_image(memory, [fitting(width), fitting(height)], row_bytes, &mut contents)?;
         }
     }
@@ -132,20 +134,29 @@ fn fill_buffer(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory, option
 
 /// Writes the initial contents of an image; does nothing if it has no texels.
 fn fill_image(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory) -> Result<(), Failure> {
-    let MemoryKind::Image2d { width, height, channel } = spec.kind else {
+    let MemoryKind::Image2d { width, height, format } = spec.kind else {
         return Ok(());
     };
     if spec.bytes == 0 {
         return Ok(());
     }
     let extents = [fitting(width), fitting(height)];
-    let row_bytes = fitting(width * channel.texel_bytes());
+    let row_bytes = fitting(width * format.texel_bytes());
     match &spec.initial {
         Initial::Data(data) => queue.write_image(memory, extents, row_bytes, data),
         Initial::Fill(byte) => {
             let data = vec![*byte; fitting(spec.bytes)];
             queue.write_image(memory, extents, row_bytes, &data)
         }
+    }
+}
+
+/// A table of OpenCL's constants for the channels of a texel.
+fn order_code(channels: Channels) -> u32 {
+    match channels {
+        Channels::R => ffi::CL_R,
+        Channels::Rg => ffi::CL_RG,
+        Channels::Rgba => ffi::CL_RGBA,
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::info::DeviceInfo;
+use crate::plan::{ChannelType, Channels, TexelFormat};
 
 /// The lock to hold while calling a driver that is not thread-safe; `None` for other drivers.
 ///
@@ -12,6 +13,14 @@ use crate::info::DeviceInfo;
 /// it at a time.
 pub(crate) fn turn(info: &DeviceInfo) -> Option<MutexGuard<'static, ()>> {
     take_turn(is_serial(info))
+}
+
+/// Whether a driver lists images of a format and stores other values in them.
+///
+/// PoCL 3.1 lists images of one channel of 16-bit floats; each texel that a kernel writes to one is wrong when it is read again.
+pub(crate) fn has_wrong_images(info: &DeviceInfo, format: TexelFormat) -> bool {
+    let is_pocl = info.platform == "Portable Computing Language";
+    is_pocl && format == TexelFormat { channels: Channels::R, ty: ChannelType::F16 }
 }
 
 /// Compiler flags without which a driver gives wrong results.

@@ -12,11 +12,11 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
-use tilewright_ir::texture::CHANNELS;
+use tilewright_ir::texture::{CHANNELS, is_whole_texel, whole_texel};
 use tilewright_ir::{Buffer, Expr, Stmt, StmtKind};
 
 use super::reader::{Reader, string};
-use super::texture::whole_texel;
+use super::texture::channels_of;
 
 /// A builtin that is called by name, or by `T.call_intrin`.
 #[derive(Clone, Copy)]
@@ -91,9 +91,12 @@ impl<'a> Reader<'a> {
         let Texel { buffer, row, column, last } = self.texel(call)?;
         let lane = self.expr(last)?;
         let ty = lane.dtype();
-        if lane != whole_texel() && !(ty.is_scalar() && ty.scalar.is_integer()) {
-            let message = format!("`{lane}` is neither one channel of a texel nor all {CHANNELS}");
-            return self.error("type", last.range(), message, "one index, or `T.Ramp(0, 1, 4)`");
+        let channels = channels_of(&buffer);
+        let is_one = ty.is_scalar() && ty.scalar.is_integer();
+        if !(is_one || is_whole_texel(&lane, channels)) {
+            let message = format!("`{lane}` is neither one channel of a texel nor all {channels}");
+            let help = format!("one index, or `T.Ramp(0, 1, {channels})`");
+            return self.error("type", last.range(), message, &help);
         }
         let load = Expr::load(&buffer, vec![row, column, lane]);
         if let Some(stated) = call.ty {
@@ -106,11 +109,12 @@ impl<'a> Reader<'a> {
         Some(load)
     }
 
-    /// Reads a store with coordinates by position. The value has four lanes.
+    /// Reads a store with coordinates by position. The value has a lane for each channel.
     pub(super) fn texture_store_at(&mut self, call: Intrinsic<'a>) -> Option<Stmt> {
         let Texel { buffer, row, column, last } = self.texel(call)?;
         let value = self.texel_value(&buffer, last)?;
-        Some(Stmt::new(StmtKind::Store { buffer, indices: vec![row, column, whole_texel()], value }))
+        let whole = whole_texel(channels_of(&buffer));
+        Some(Stmt::new(StmtKind::Store { buffer, indices: vec![row, column, whole], value }))
     }
 
     /// Reads the place of an access `(buffer, x, y, last)` or `(buffer, x, y, layer, bits, last)`.
@@ -125,11 +129,11 @@ impl<'a> Reader<'a> {
         let buffer = buffer?;
         if let [_, _, _, layer, bits, _] = call.args {
             self.only_layer(layer)?;
-            let texel = i128::from(buffer.dtype.scalar.bits()) * i128::from(CHANNELS);
+            let texel = i128::from(buffer.dtype.scalar.bits()) * i128::from(channels_of(&buffer));
             let stated = self.expr(bits)?;
             if stated.as_const_int() != Some(texel) {
                 let message = format!("a texel of the texture has {texel} bits, not {stated}");
-                return self.error("texture-type", bits.range(), message, "four channels of the texture's type");
+                return self.error("texture-type", bits.range(), message, "all channels of the texture's type");
             }
         }
         Some(Texel { buffer, row: row?, column: column?, last })
@@ -190,6 +194,6 @@ impl<'a> Reader<'a> {
             }
         }
         let (height, width) = (self.scalar_index(height, "height"), self.scalar_index(width, "width"));
-        self.texels(name, (height?, width?), ty, Some(scope), range)
+        self.texels(name, [height?, width?, Expr::int(CHANNELS.into())], ty, Some(scope), range)
     }
 }

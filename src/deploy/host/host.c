@@ -101,14 +101,14 @@ static void open_device(int wanted) {
     ok(status, "creating a queue");
 }
 
-static void make_object(struct object object, unsigned channel) {
+static void make_object(struct object object, unsigned order, unsigned channel) {
     cl_int status = CL_SUCCESS;
     size_t most = limit(CL_DEVICE_MAX_MEM_ALLOC_SIZE), bytes = object.width * object.height * object.texel;
     if (objects_made == objects_count) die(BAD_INPUT, "plan.txt has more memory than it says");
     if (bytes > most) die(BAD_DEVICE, "memory %zu has %zu bytes, and the device allows %zu", objects_made, bytes, most);
     if (object.is_image) {
         size_t width = limit(CL_DEVICE_IMAGE2D_MAX_WIDTH), height = limit(CL_DEVICE_IMAGE2D_MAX_HEIGHT);
-        cl_image_format format = {CL_RGBA, channel};
+        cl_image_format format = {order, channel};
         cl_image_desc shape;
         memset(&shape, 0, sizeof shape);
         shape.image_type = CL_MEM_OBJECT_IMAGE2D;
@@ -363,7 +363,7 @@ static void check_reports(void) {
 /* Executes one line; returns 0 at the end of the plan. */
 static int execute(char *line, char **rest, int is_timed) {
     struct object object = {NULL, 0, 1, 1, 0, 0};
-    unsigned channel = 0;
+    unsigned order = 0, channel = 0;
     char *text = strchr(line, ' ');
     if (text) *text++ = 0;
     else text = line + strlen(line);
@@ -373,17 +373,17 @@ static int execute(char *line, char **rest, int is_timed) {
         objects = reserve(objects_count * sizeof *objects);
         programs = reserve(programs_count * sizeof *programs);
     } else if (strcmp(line, "buffer") == 0 && sscanf(text, "%zu", &object.width) == 1) {
-        make_object(object, 0);
+        make_object(object, 0, 0);
     } else if (strcmp(line, "image") == 0 &&
-               sscanf(text, "%zu %zu %zu %u", &object.width, &object.height, &object.texel, &channel) == 4) {
+               sscanf(text, "%zu %zu %zu %u %u", &object.width, &object.height, &object.texel, &order, &channel) == 5) {
         object.is_image = 1;
-        make_object(object, channel);
+        make_object(object, order, channel);
     } else if (strcmp(line, "report") == 0) {
         unsigned char zeros[16] = {0};
         struct region whole = {objects_made, 0, 0, sizeof zeros, 1};
         object.width = sizeof zeros;
         object.is_report = 1;
-        make_object(object, 0);
+        make_object(object, 0, 0);
         transfer(whole, zeros, sizeof zeros, 1);
     } else if (strcmp(line, "extension") == 0) extension(text);
     else if (strcmp(line, "program") == 0) make_program(text);

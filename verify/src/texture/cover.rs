@@ -28,18 +28,11 @@ type Loops = Vec<(Var, Expr)>;
 
 /// That a store of whole texels, in a nest that `start` leads to, writes every texel of its buffer; none if this is not seen.
 pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Decision> {
-    let (Some(Step::Loop(lane, min, lanes)), [row, column, Expr::Var(last)]) =
-        (store.path.steps.last(), store.indices.as_slice())
-    else {
-        return None;
-    };
-    let whole = lane == last && min.as_const_int() == Some(0) && lanes.as_const_int() == Some(4);
-    if !whole {
-        return None;
-    }
+    let [row, column, channel] = store.indices.as_slice() else { return None };
     let nowhere = start;
-    let steps = store.path.steps.iter();
-    let steps = steps.as_slice().get(start.steps.len()..store.path.steps.len() - 1)?;
+    let around = store.path.steps.len() - own_lanes(store, channel)?;
+    let steps: Vec<_> = store.path.steps.iter().collect();
+    let steps = steps.get(start.steps.len()..around)?;
     let (loops, texel) = unguarded(judge, nowhere, steps, vec![row.clone(), column.clone()])?;
     let used = texel.iter().chain(loops.iter().map(|(_, extent)| extent)).flat_map(Expr::vars);
     let outside = |var: &Var| nowhere.symbols.contains(var) || nowhere.scalars.contains(var);
@@ -51,6 +44,18 @@ pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Deci
     let one_to_one = one_to_one(judge, &nowhere.scalars, &loops, texel, &store.buffer.shape[..2]);
     let counted = counted(judge, nowhere, &loops, &store.buffer.shape[..2]);
     (one_to_one && counted).then_some((inspected(), Method::Inspection("one to one, and as many iterations as texels")))
+}
+
+/// How many steps of the way to a store are its own loop over the channels, if it writes all of them: one, or none for the only
+/// channel.
+fn own_lanes(store: &Access, channel: &Expr) -> Option<usize> {
+    let channels = store.buffer.shape.get(2)?.as_const_int()?;
+    match (channel, store.path.steps.last()) {
+        (Expr::Var(last), Some(Step::Loop(lane, min, lanes))) => {
+            (lane == last && min.as_const_int() == Some(0) && lanes.as_const_int() == Some(channels)).then_some(1)
+        }
+        (channel, _) => (channels == 1 && channel.as_const_int() == Some(0)).then_some(0),
+    }
 }
 
 fn one_to_one(judge: &Judge, scalars: &[Var], loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) -> bool {

@@ -1,7 +1,7 @@
 //! Obligation lanes: what a vector access touches.
 //!
-//! A texel is read whole or one channel at a time, and written whole: an image has no store of one channel, and none of a
-//! part. Elsewhere a vector access may have any lanes that lie in the buffer, and a store writes different elements with
+//! A texel is read whole or one channel at a time, and written whole: an image has no store of one channel of several, and none
+//! of a part. Elsewhere a vector access may have any lanes that lie in the buffer, and a store writes different elements with
 //! them.
 
 use tilewright_ir::{BinaryOp, Buffer, Expr, PrimFunc, StmtKind, Var};
@@ -68,6 +68,7 @@ fn lanes(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>]) -> Decision {
     if let StmtKind::Store { buffer, indices, .. } = &site.stmt.kind
         && is_texels(buffer)
         && !indices.iter().any(|index| !index.dtype().is_scalar())
+        && channels_of(buffer) != Some(1)
     {
         let text = format!("`{buffer}` is written one channel at a time, but a store to an image writes a whole texel");
         return refuted(site, text);
@@ -79,10 +80,10 @@ fn lanes(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>]) -> Decision {
         if before.iter().any(|index| !index.dtype().is_scalar()) {
             return refuted(site, format!("an index of `{}` that is not the last one has lanes", vector.buffer));
         }
-        if is_texels(vector.buffer) && !is_whole_texel(last) {
+        if is_texels(vector.buffer) && !is_whole_texel(vector.buffer, last) {
             let does = if vector.writes { "writes" } else { "reads" };
-            let text =
-                format!("`{last}` {does} other lanes of `{}` than channels 0, 1, 2 and 3 in order", vector.buffer);
+            let all = vector.buffer.shape[vector.buffer.shape.len() - 1].clone();
+            let text = format!("`{last}` {does} other lanes of `{}` than its {all} channels in order", vector.buffer);
             return refuted(site, text);
         }
         contiguous &= stride(last) == Some(1);
@@ -96,9 +97,16 @@ fn lanes(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>]) -> Decision {
     in_range(judge, site, vectors, (contiguous, all))
 }
 
-/// Whether an index is `ramp(0, 1, 4)`.
-fn is_whole_texel(index: &Expr) -> bool {
-    matches!(index, Expr::Ramp { base, lanes: 4, .. } if base.as_const_int() == Some(0)) && stride(index) == Some(1)
+/// The number of channels of a buffer of texels.
+fn channels_of(buffer: &Buffer) -> Option<i128> {
+    buffer.shape.last().and_then(Expr::as_const_int)
+}
+
+/// Whether an index with lanes is the ramp over all channels in order.
+fn is_whole_texel(buffer: &Buffer, index: &Expr) -> bool {
+    matches!(index, Expr::Ramp { base, lanes, .. }
+        if base.as_const_int() == Some(0) && channels_of(buffer) == Some((*lanes).into()))
+        && stride(index) == Some(1)
 }
 
 fn stride(index: &Expr) -> Option<i128> {

@@ -48,7 +48,25 @@ fn arguments(func: &PrimFunc, step: &Step) -> Vec<String> {
             buffers.iter().flat_map(|buffer| loops.iter().map(move |name| format!("{buffer}:{name}"))).collect()
         }
         Primitive::ComputeInline | Primitive::DoubleBuffer => buffers,
+        Primitive::Allreduce => sums(&func.body),
     }
+}
+
+/// The arguments that bind a loop around stores of integers to threads. Floats would be rounded in another order.
+fn sums(body: &Stmt) -> Vec<String> {
+    let floats = |run: &str| {
+        let mut found = false;
+        body.walk(&mut |part| {
+            let StmtKind::Store { buffer, .. } = &part.kind else { return };
+            found |= run.starts_with(&format!("{}.", buffer.name)) && !buffer.dtype.scalar.is_integer();
+        });
+        found
+    };
+    loops(body)
+        .into_iter()
+        .filter(|run| run.contains('.') && !floats(run))
+        .map(|run| format!("{run}:threadIdx.x"))
+        .collect()
 }
 
 /// The loops, each with the first buffer that is stored to inside.

@@ -13,7 +13,7 @@ use crate::codegen::target::{ChannelKind, Images, Origin};
 pub(super) struct Image2d;
 
 impl Images for Image2d {
-    fn kind(&self, ty: ScalarType) -> ChannelKind {
+    fn kind(&self, ty: ScalarType, channels: u16) -> ChannelKind {
         let (word, ty) = if ty.is_float() {
             ("f", ScalarType::Float32)
         } else if ty.integer_range().is_some_and(|(low, _)| low < 0) {
@@ -21,7 +21,7 @@ impl Images for Image2d {
         } else {
             ("ui", ScalarType::UInt32)
         };
-        ChannelKind { word, ty }
+        ChannelKind { word, ty, channels }
     }
 
     fn channel_name(&self, channel: ChannelType) -> &'static str {
@@ -57,6 +57,16 @@ impl Images for Image2d {
         format!("write_image{}({image}, {place}, {texel});", kind.word)
     }
 
+    fn first(&self, texel: &str, channels: u16) -> String {
+        let lanes: String = "0123456789abcdef".chars().take(usize::from(channels)).collect();
+        format!("{texel}.s{lanes}")
+    }
+
+    fn filled_up(&self, kind: ChannelKind, texel: &str) -> String {
+        let zeros = ", 0".repeat(usize::from(CHANNELS.saturating_sub(kind.channels)));
+        format!("({})({texel}{zeros})", value_name(texel_of(kind.ty)))
+    }
+
     fn channel(&self, helpers: &mut Helpers, kind: ChannelKind) -> String {
         channel(helpers, kind)
     }
@@ -89,8 +99,13 @@ fn origin(placed: bool) -> (&'static str, &'static str) {
 
 /// The parameters of a checked access, after the image.
 const PARAMS: &str = "global int *report, int site, long row, long column, long lane, long height, long width";
-/// The call that checks the position of an access, in a function with the parameters [`PARAMS`].
-const INSIDE: &str = "tw_inside(report, site, row, column, lane, height, width)";
+/// The arguments that check the position of an access, in a function with the parameters [`PARAMS`].
+const PLACE: &str = "(report, site, row, column, lane, height, width)";
+
+/// What the names of helpers for images of fewer than four channels end in.
+fn tail(channels: u16) -> String {
+    if channels == CHANNELS { String::new() } else { format!("_of_{channels}") }
+}
 
 /// Defines the sampler of all reads: coordinates are not normalised, there is no filter, and the border is 0.
 fn sampler(helpers: &mut Helpers) -> String {
@@ -100,7 +115,7 @@ fn sampler(helpers: &mut Helpers) -> String {
 }
 
 /// Defines the function that selects a channel whose number is known only at run time.
-fn channel(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind) -> String {
+fn channel(helpers: &mut Helpers, ChannelKind { word, ty, .. }: ChannelKind) -> String {
     let t = scalar_name(ty);
     let [a, b, c, d] = [0, 1, 2, 3].map(|k| lane("texel", k));
     helpers.define(format!("tw_channel_{word}"), |name| {
@@ -112,29 +127,29 @@ fn channel(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind) -> Stri
 }
 
 /// Defines the function that checks a position in a texture and reports the first one outside.
-fn inside(helpers: &mut Helpers) {
-    helpers.define("tw_inside".into(), |name| {
+fn inside(helpers: &mut Helpers, channels: u16) -> String {
+    helpers.define(format!("tw_inside{}", tail(channels)), |name| {
         format!(
             "// Whether a place lies in a texture; the first that does not is reported.\n\
              static inline int {name}({PARAMS}) {{\n    \
-             if (row >= 0 && row < height && column >= 0 && column < width && lane >= 0 && lane < 4) {{\n        \
+             if (row >= 0 && row < height && column >= 0 && column < width && lane >= 0 && lane < {channels}) {{\n        \
              return 1;\n    }}\n    \
              if (atomic_cmpxchg(report, 0, site) == 0) {{\n        \
              report[1] = convert_int_sat(row);\n        report[2] = convert_int_sat(column);\n        \
              report[3] = convert_int_sat(lane);\n    }}\n    return 0;\n}}\n"
         )
-    });
+    })
 }
 
 /// A checked read of all channels.
-fn checked_read(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind, placed: bool) -> String {
-    inside(helpers);
+fn checked_read(helpers: &mut Helpers, ChannelKind { word, ty, channels }: ChannelKind, placed: bool) -> String {
+    let inside = inside(helpers, channels);
     let t = value_name(texel_of(ty));
     let (param, moved) = origin(placed);
-    helpers.define(format!("tw_read_{word}"), |name| {
+    helpers.define(format!("tw_read_{word}{}", tail(channels)), |name| {
         format!(
             "static inline {t} {name}(read_only image2d_t image, {PARAMS}{param}) {{\n    \
-             if (!{INSIDE}) {{\n        return ({t})(0);\n    }}\n    \
+             if (!{inside}{PLACE}) {{\n        return ({t})(0);\n    }}\n    \
              return read_image{word}(image, tw_sampler, (int2)((int)column, (int)row){moved});\n}}\n"
         )
     })
@@ -142,14 +157,14 @@ fn checked_read(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind, pl
 
 /// A checked read of one channel.
 fn checked_channel(helpers: &mut Helpers, kind: ChannelKind, placed: bool) -> String {
-    inside(helpers);
+    let inside = inside(helpers, kind.channels);
     let channel = channel(helpers, kind);
     let (word, t) = (kind.word, scalar_name(kind.ty));
     let (param, moved) = origin(placed);
-    helpers.define(format!("tw_read_channel_{word}"), |name| {
+    helpers.define(format!("tw_read_channel_{word}{}", tail(kind.channels)), |name| {
         format!(
             "static inline {t} {name}(read_only image2d_t image, {PARAMS}{param}) {{\n    \
-             if (!{INSIDE}) {{\n        return 0;\n    }}\n    \
+             if (!{inside}{PLACE}) {{\n        return 0;\n    }}\n    \
              return {channel}(read_image{word}(image, tw_sampler, (int2)((int)column, (int)row){moved}), lane);\n\
              }}\n"
         )
@@ -157,14 +172,14 @@ fn checked_channel(helpers: &mut Helpers, kind: ChannelKind, placed: bool) -> St
 }
 
 /// A checked write.
-fn checked_write(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind, placed: bool) -> String {
-    inside(helpers);
+fn checked_write(helpers: &mut Helpers, ChannelKind { word, ty, channels }: ChannelKind, placed: bool) -> String {
+    let inside = inside(helpers, channels);
     let t = value_name(texel_of(ty));
     let (param, moved) = origin(placed);
-    helpers.define(format!("tw_write_{word}"), |name| {
+    helpers.define(format!("tw_write_{word}{}", tail(channels)), |name| {
         format!(
             "static inline void {name}(write_only image2d_t image, {PARAMS}{param}, {t} value) {{\n    \
-             if ({INSIDE}) {{\n        \
+             if ({inside}{PLACE}) {{\n        \
              write_image{word}(image, (int2)((int)column, (int)row){moved}, value);\n    }}\n}}\n"
         )
     })

@@ -270,7 +270,10 @@ fn work_items_of_a_group_wait_where_they_read_from_each_other() {
     for k in 0..51 {
         assert!(output.get(k).unwrap().same(input.get(k / 17 * 17 + 16 - k % 17).unwrap()));
     }
-    // Groups cannot wait for each other.
+}
+
+#[test]
+fn a_loop_around_launches_that_wait_for_each_other_has_kernels_for_each_iteration() {
     let [i, j] = ["i", "j"].map(Var::index);
     let store = |from: &Buffer, to: &Buffer, var: &Var| {
         let shifted = (Expr::from(var) + Expr::int(1)).floor_mod(Expr::int(17));
@@ -280,8 +283,21 @@ fn work_items_of_a_group_wait_where_they_read_from_each_other() {
     let nests = [store(&x, &y, &i), store(&y, &x, &j)];
     let nests =
         [(&i, nests[0].clone()), (&j, nests[1].clone())].map(|(var, body)| bound(var, 17, ThreadTag::Block(0), body));
-    let outer = serial(&Var::index("t"), 3, Stmt::seq(nests.to_vec()));
-    assert_eq!(errors(&function("groups", &[&x, &y], outer)), ["opencl-order"]);
+    let rounds = |count: Expr, kind: ForKind| {
+        function("groups", &[&x, &y], Stmt::for_loop(&Var::index("t"), count, kind, Stmt::seq(nests.to_vec())))
+    };
+    let generated = kernels(&rounds(Expr::int(3), ForKind::Serial));
+    let names: Vec<_> = generated.metadata.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    assert_eq!(names, ["groups_0", "groups_1", "groups_2", "groups_3", "groups_4", "groups_5"]);
+    let input = floats("float32", 17);
+    let output = tensor("float32", 17, run(&session(), &generated, &contents([(&x, input.clone())]), &y));
+    // Each of the rounds moves by one from A to B, and by one back.
+    for k in 0..17 {
+        assert!(output.get(k).unwrap().same(input.get((k + 5) % 17).unwrap()));
+    }
+    // No kernels for a loop that is too long, or whose iterations run at once.
+    assert_eq!(errors(&rounds(Expr::int(65), ForKind::Serial)), ["opencl-order"]);
+    assert_eq!(errors(&rounds(Expr::int(3), ForKind::Parallel)), ["opencl-order"]);
 }
 
 #[test]

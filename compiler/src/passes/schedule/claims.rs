@@ -6,6 +6,7 @@
 use tilewright_ir::{Comparison, Evidence, Expr, Instance, Origin, PrimFunc, Reordering, StoreOrigin, Var};
 use tilewright_verify::reorder::{Program, Statement, program};
 
+use super::super::lower_thread_allreduce;
 use crate::flow::{self, Origins};
 
 /// What each store after is, as a store before whose iterations were put into another order.
@@ -17,6 +18,8 @@ pub(crate) enum Claim {
     Iterations(Box<Reordered>),
     /// Values are kept in other places, or computed again.
     Values(Box<Origins<'static>>),
+    /// Threads that wait for each other compute the same reductions.
+    Threads,
 }
 
 impl Claim {
@@ -31,6 +34,7 @@ impl Claim {
                 values(&|old, new| Some(origins(old, new)?.into_iter().map(moved).collect()))
             }
             Self::Values(origins) => values(origins),
+            Self::Threads => lower_thread_allreduce::comparison(before, after, &evidence.pass),
         };
         let searched = || flow::find(before, after, evidence).ok().map(Comparison::Values);
         stated.or_else(searched).unwrap_or_default()

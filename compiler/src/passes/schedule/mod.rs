@@ -11,6 +11,7 @@
 //! | `fuse=LOOP:LOOP` | one loop for neighbours |
 //! | `reorder=LOOP:LOOP` | nested loops in another order |
 //! | `loop_kind=LOOP:KIND` | a loop that is `serial`, `parallel`, `vectorized` or `unrolled` |
+//! | `allreduce=LOOP:THREAD` | the threads of a group run the iterations of a loop of a reduction, and combine their values |
 //! | `unroll=LOOP` | one copy of the body for each iteration |
 //! | `compute_at=BUFFER:LOOP` | the part of a buffer that an iteration reads is computed in that iteration |
 //! | `compute_inline=BUFFER` | each load of a buffer becomes the value that was stored there |
@@ -21,6 +22,7 @@
 //! that changes the meaning is not proved. A primitive claims which store after is which store before, in which iteration: either
 //! as another order of the same iterations, or as the same values kept in other places ([`crate::flow`]).
 
+mod allreduce;
 pub(crate) mod buffers;
 pub(crate) mod claims;
 mod compute_at;
@@ -40,6 +42,7 @@ pub(super) mod unroll;
 use tilewright_ir::{Comparison, Diagnostic, Evidence, Expr, Label, PrimFunc, ScheduleStep, Stmt, StoreOrigin};
 use tilewright_verify::reorder::Statement;
 
+pub use allreduce::allreduce;
 pub use compute_at::compute_at;
 pub use compute_inline::compute_inline;
 pub use double_buffer::double_buffer;
@@ -58,8 +61,8 @@ pub(super) use double_buffer::doubled;
 pub(super) use region::touched;
 
 /// The names of the primitives.
-const PRIMITIVES: [&str; 8] =
-    ["split", "fuse", "reorder", "loop_kind", "unroll", "compute_at", "compute_inline", "double_buffer"];
+const PRIMITIVES: [&str; 9] =
+    ["split", "fuse", "reorder", "loop_kind", "allreduce", "unroll", "compute_at", "compute_inline", "double_buffer"];
 
 /// Returns the names of the passes that apply the schedule of a function, one for each step.
 ///

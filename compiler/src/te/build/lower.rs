@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::collections::HashMap;
 
 use tilewright_ir::{
-    AttrValue, AxisSeparators, Buffer, DataType, Definition, Diagnostic, Expr, FuncAttrs, Holder, LoweringEvidence,
-    PrimFunc, ScheduleStep, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, TileRequest, Var,
+    AttrValue, AxisSeparators, Buffer, DataType, Definition, Diagnostic, Expr, ForKind, FuncAttrs, Holder,
+    LoweringEvidence, PrimFunc, ScheduleStep, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, TileRequest, Var,
 };
 
 use tilewright_script::MAX_SCOPES;
@@ -368,7 +368,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Returns the steps that move stages into loops of others, readers first, and those that double their memory.
+    /// Returns the steps that move stages into loops of others, readers first, those that double their memory, and those that bind
+    /// reduced loops to threads.
     fn steps(&self) -> Built<Vec<ScheduleStep>> {
         let stages = || self.request.schedule.live_stages().rev();
         let mut steps: Vec<ScheduleStep> = Vec::new();
@@ -384,7 +385,19 @@ impl Lowering<'_> {
             let argument = self.buffer(stage.tensor).name.clone();
             ScheduleStep { primitive: "double_buffer".to_owned(), argument, span: None }
         }));
+        steps.extend(stages().flat_map(|stage| self.reduced_at_once(stage)));
         Ok(steps)
+    }
+
+    /// The steps that bind reduced loops of a stage to threads.
+    fn reduced_at_once(&self, stage: &StageData) -> Vec<ScheduleStep> {
+        let step = |&leaf: &usize| {
+            let run = &stage.loops[leaf];
+            let ForKind::ThreadBinding(tag) = run.kind else { return None };
+            let argument = format!("{}.{}:{tag}", self.buffer(stage.tensor), run.name);
+            run.reduce.then(|| ScheduleStep { primitive: "allreduce".to_owned(), argument, span: run.kind_place })
+        };
+        stage.leaves.iter().filter_map(step).collect()
     }
 
     /// The step that computes a stage in a loop of another one.

@@ -127,7 +127,10 @@ impl<'s> Nest<'s> {
     fn wrap_loops(&self, body: Stmt, loops: &[(usize, Var)]) -> Stmt {
         loops.iter().rev().fold(body, |body, (leaf, var)| {
             let run = &self.stage.loops[*leaf];
-            let mut stmt = Stmt::for_loop(var, run.extent.clone(), run.kind, body);
+            // The step `allreduce` binds a reduced loop to threads.
+            let is_reduced_at_once = run.reduce && matches!(run.kind, ForKind::ThreadBinding(_));
+            let kind = if is_reduced_at_once { ForKind::Serial } else { run.kind };
+            let mut stmt = Stmt::for_loop(var, run.extent.clone(), kind, body);
             if let tilewright_ir::StmtKind::For(inner) = &mut stmt.kind {
                 Arc::make_mut(inner).annotations.clone_from(&run.annotations);
             }

@@ -215,7 +215,7 @@ impl<'s> Stage<'s> {
     /// Runs the iterations of a loop concurrently, in any order.
     ///
     /// # Errors
-    /// `reduction-kind` if the loop is a reduction, `loop-kind` if it has a kind already.
+    /// `reduction-kind` if the loop is a reduction, which only `bind` to a `threadIdx` takes, `loop-kind` if it has a kind already.
     pub fn parallel(&mut self, run: Loop) -> Result<(), Diagnostic> {
         self.set_kind(run, ForKind::Parallel)
     }

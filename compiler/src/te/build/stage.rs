@@ -308,14 +308,17 @@ impl StageData {
         // From here on the loop is serial, so the search below for a loop of the same thread axis cannot find it.
         self.serial_leaf(iter)?;
         let run = &self.loops[iter];
-        let in_order = matches!(kind, ForKind::Serial | ForKind::Unrolled);
+        // A reduction by the threads of a group is a step of the schedule, `allreduce`.
+        let in_order =
+            matches!(kind, ForKind::Serial | ForKind::Unrolled | ForKind::ThreadBinding(ThreadTag::Thread(_)));
         if run.reduce && !in_order {
             let message =
                 format!("the reduction `{}` cannot be {}: its iterations write one element", run.name, kind_name(kind));
             return Err(Diagnostic::error("reduction-kind", None, message)
-                .with_help("bind a loop over an axis of the tensor instead"));
+                .with_help("bind a loop over an axis of the tensor instead, or bind the reduction to threadIdx.x"));
         }
-        let wants_constant = matches!(kind, ForKind::Unrolled | ForKind::Vectorized);
+        let is_reduced_at_once = run.reduce && matches!(kind, ForKind::ThreadBinding(_));
+        let wants_constant = is_reduced_at_once || matches!(kind, ForKind::Unrolled | ForKind::Vectorized);
         if wants_constant && run.extent.as_const_int().is_none() {
             let message = format!(
                 "`{}` has the extent {}, which is no constant: it cannot be {}",

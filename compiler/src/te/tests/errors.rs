@@ -95,7 +95,7 @@ fn reductions_are_neither_bound_nor_parallel_nor_nested() {
         )
     };
     let sum = "te.sum(A[i, r], axis=r)";
-    assert_eq!(fault(&program(sum, "s[B].bind(r, te.thread_axis('threadIdx.x'))")).0, "reduction-kind");
+    assert_eq!(fault(&program(sum, "s[B].bind(r, te.thread_axis('blockIdx.x'))")).0, "reduction-kind");
     assert_eq!(fault(&program(sum, "s[B].parallel(s[B].op.reduce_axis[0])")).0, "reduction-kind");
     assert_eq!(fault(&program(sum, "s[B].fuse(s[B].op.axis[0], r)")).0, "fuse");
     assert_eq!(fault(&program("te.sum(A[i, r], axis=r) + 1", "")).0, "reduction-inside");

@@ -9,6 +9,21 @@ use super::{Failure, check};
 /// Every kernel argument may be read and written, so that one buffer can be an output here and an input there.
 const FLAGS: u64 = ffi::CL_MEM_READ_WRITE;
 
+/// The format of an image, in OpenCL's constants.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImageFormat {
+    /// The channels: `CL_RGBA`, ...
+    pub(crate) order: u32,
+    /// The type of each channel: `CL_FLOAT`, ...
+    pub(crate) channel_type: u32,
+}
+
+impl ImageFormat {
+    fn to_ffi(self) -> ffi::cl_image_format {
+        ffi::cl_image_format { image_channel_order: self.order, image_channel_data_type: self.channel_type }
+    }
+}
+
 impl Context {
     /// A buffer of `bytes` bytes (at least one, as OpenCL demands).
     pub(crate) fn create_buffer(&self, bytes: usize) -> Result<Memory, Failure> {
@@ -18,9 +33,9 @@ impl Context {
         Memory::adopt("clCreateBuffer", raw, code)
     }
 
-    /// A 2-d image with four channels of `channel_type` (`CL_FLOAT`, ...); extents in texels, at least one each.
-    pub(crate) fn create_image2d(&self, width: usize, height: usize, channel_type: u32) -> Result<Memory, Failure> {
-        let format = rgba(channel_type);
+    /// A 2-d image of a format; extents in texels, at least one each.
+    pub(crate) fn create_image2d(&self, width: usize, height: usize, format: ImageFormat) -> Result<Memory, Failure> {
+        let format = format.to_ffi();
         let desc = ffi::cl_image_desc {
             image_type: ffi::CL_MEM_OBJECT_IMAGE2D,
             image_width: width,
@@ -48,8 +63,8 @@ impl Context {
         Memory::adopt("clCreateImage", raw, code)
     }
 
-    /// Whether the device has four-channel 2-d images of `channel_type` that kernels may read and write.
-    pub(crate) fn supports_image2d(&self, channel_type: u32) -> Result<bool, Failure> {
+    /// Whether the device lists 2-d images of a format that kernels may read and write.
+    pub(crate) fn supports_image2d(&self, wanted: ImageFormat) -> Result<bool, Failure> {
         let get = |room, formats, count| {
             // SAFETY: the context is valid; `formats` is null with no room, or has room for `room` entries.
             unsafe {
@@ -62,15 +77,11 @@ impl Context {
         if count == 0 {
             return Ok(false);
         }
-        let mut formats: Vec<_> = (0..count).map(|_| rgba(0)).collect();
+        let mut formats: Vec<_> = (0..count).map(|_| ImageFormat { order: 0, channel_type: 0 }.to_ffi()).collect();
         check(call, get(count, formats.as_mut_ptr(), std::ptr::null_mut()))?;
         let is_wanted = |format: &ffi::cl_image_format| {
-            format.image_channel_order == ffi::CL_RGBA && format.image_channel_data_type == channel_type
+            format.image_channel_order == wanted.order && format.image_channel_data_type == wanted.channel_type
         };
         Ok(formats.iter().any(is_wanted))
     }
-}
-
-fn rgba(channel_type: u32) -> ffi::cl_image_format {
-    ffi::cl_image_format { image_channel_order: ffi::CL_RGBA, image_channel_data_type: channel_type }
 }

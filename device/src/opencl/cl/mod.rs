@@ -18,6 +18,7 @@ mod status;
 
 pub(crate) use handle::{Context, Memory};
 pub(crate) use loader::loader;
+pub(crate) use memory::ImageFormat;
 pub(crate) use program::{AddressSpace, Argument, BuildFailure, Kernel, Program};
 pub(crate) use query::{Device, platforms};
 pub(crate) use queue::{Event, Queue};

@@ -54,16 +54,17 @@ impl Printer {
         self.line(&line);
     }
 
-    /// Adds the text of a device function, and returns its name: another one if a different function has it.
+    /// Adds the text of a device function, and returns its name: another one if a different function, or one of the file, has it.
     fn device_name(&mut self, wanted: &str, text: String) -> String {
         let mut name = wanted.to_owned();
         for at in 1_usize.. {
             match self.devices.iter().find(|known| known.name == name) {
                 Some(known) if known.text == text => return name,
-                Some(_) => name = format!("{wanted}_{at}"),
-                None => break,
+                None if !self.taken.contains(&name) => break,
+                Some(_) | None => name = format!("{wanted}_{at}"),
             }
         }
+        self.taken.push(name.clone());
         self.devices.push(DeviceFunction { name: name.clone(), text });
         name
     }

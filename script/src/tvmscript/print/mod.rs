@@ -33,11 +33,20 @@ use crate::tile_layout::print_xla_layout;
 /// Prints a file with all functions of a module.
 pub fn print_module(module: &Module) -> String {
     let mut text = "from tvm.script import tir as T\n".to_owned();
+    let mut taken = names_of(module);
     for func in &module.funcs {
+        let mut printer = Printer { taken: std::mem::take(&mut taken), ..Printer::of(func) };
+        printer.func(func);
         text.push('\n');
-        text.push_str(&print_func(func));
+        text.push_str(&printer.text);
+        taken = printer.taken;
     }
     text
+}
+
+/// The names of the functions of a module, which no device function gets.
+fn names_of(module: &Module) -> Vec<String> {
+    module.funcs.iter().map(|func| func.name.clone()).collect()
 }
 
 /// Prints a file with all functions of a module, in a notation.
@@ -53,9 +62,12 @@ pub fn print_module_in(module: &Module, dialect: Dialect) -> Result<String, Vec<
         dialect.module()
     );
     let mut faults = Vec::new();
+    let mut taken = names_of(module);
     for (position, func) in module.funcs.iter().enumerate() {
-        let mut printer = Printer { indent: 1, indent_of_functions: 1, dialect, ..Printer::of(func) };
+        let start = Printer { indent: 1, indent_of_functions: 1, dialect, ..Printer::of(func) };
+        let mut printer = Printer { taken: std::mem::take(&mut taken), ..start };
         printer.func(func);
+        taken = std::mem::take(&mut printer.taken);
         if position > 0 {
             text.push('\n');
         }
@@ -101,6 +113,8 @@ struct Printer {
     indent_of_functions: usize,
     /// The device functions that were called so far.
     devices: Vec<DeviceFunction>,
+    /// The names of functions and of device functions of functions in front.
+    taken: Vec<String>,
 }
 
 impl Printer {
