@@ -30,7 +30,7 @@ const HEAD: f64 = 74.0;
 /// The document; ends with a newline.
 pub fn draw(report: &PlanReport, style: PictureStyle) -> String {
     let boxes = Boxes::of(report);
-    let mut picture = Picture { out: String::new(), report, palette: style.palette() };
+    let mut picture = Picture { out: String::new(), report, palette: style.palette(), right: 0.0 };
     for (at, drawn) in boxes.all.iter().enumerate() {
         for &(tensor, reader) in &boxes.lines[at] {
             picture.line(tensor, drawn, &boxes.all[reader]);
@@ -151,6 +151,8 @@ struct Picture<'a> {
     out: String,
     report: &'a PlanReport,
     palette: &'static Palette,
+    /// The right end of the texts so far.
+    right: f64,
 }
 
 /// The upper left corner of a box.
@@ -255,8 +257,13 @@ impl Picture<'_> {
 
     /// Writes shape and scope of the tensor that a box writes at its right.
     fn beside(&mut self, (x, y): (f64, f64), row: &TensorRow) {
-        let look = format!("font-size=\"9\" fill=\"{}\"", self.palette.text);
-        self.text(x + WIDTH + 5.0, y + 9.0, &look, &shortened(&row.what, SHAPE_LETTERS));
+        // Lines run behind the texts, which keep a margin of paper around each letter.
+        let (paper, ink) = (self.palette.paper, self.palette.text);
+        let look =
+            format!("font-size=\"9\" fill=\"{ink}\" paint-order=\"stroke\" stroke=\"{paper}\" stroke-width=\"3\"");
+        let what = shortened(&row.what, SHAPE_LETTERS);
+        self.right = self.right.max(x + WIDTH + 5.0 + text_width(&what, 9.0, false));
+        self.text(x + WIDTH + 5.0, y + 9.0, &look, &what);
         self.text(x + WIDTH + 5.0, y + 19.0, &look, row.scope);
     }
 
@@ -292,7 +299,7 @@ impl Picture<'_> {
         if n_left_out > 0 {
             self.text(MARGIN, height + 12.0, "font-size=\"12\"", &format!("{n_left_out} more steps are not drawn"));
         }
-        let width = width.max(x + MARGIN).max(MARGIN * 2.0 + text_width(&title, 16.0, true));
+        let width = width.max(self.right + MARGIN).max(x + MARGIN).max(MARGIN * 2.0 + text_width(&title, 16.0, true));
         let (width, height) = (number(width), number(height + MARGIN));
         let Palette { paper, ink, hatch: [ground, stroke], .. } = *self.palette;
         format!(

@@ -39,6 +39,8 @@ const STEP_LETTERS: usize = 24;
 /// Height of an input in the row that inputs share, and of the row.
 const INPUT: f64 = 14.0;
 const MAX_INPUTS: f64 = 210.0;
+/// Greatest height of the row of constants, which says little beyond their sum.
+const MAX_CONSTANTS: f64 = 64.0;
 /// Most steps that have their names.
 const NAMED_STEPS: usize = 60;
 
@@ -229,7 +231,9 @@ impl Picture<'_> {
 
     /// Draws the row of the inputs or of the constants, each of which has memory of its own; returns its height.
     fn given(&mut self, inputs: &[usize], what: &str, y: f64) -> f64 {
-        let height = (INPUT * float(inputs.len())).clamp(2.0 * LOWEST, MAX_INPUTS);
+        let is_constant = inputs.iter().all(|&at| self.report.tensors[at].role == TensorRole::Constant);
+        let most = if is_constant { MAX_CONSTANTS } else { MAX_INPUTS };
+        let height = (INPUT * float(inputs.len())).clamp(2.0 * LOWEST, most);
         self.area(y, height);
         let report = self.report;
         let bytes = inputs.iter().map(|&at| report.pools[report.tensors[at].storage_id].bytes).sum();
@@ -317,7 +321,8 @@ impl Picture<'_> {
             row.first,
             row.last,
         );
-        if !self.named(row, (x, top), (width, high)) {
+        // There may be hundreds of constants, all alive all the time: the caption of their row and their tooltips name them.
+        if !self.named(row, (x, top), (width, high)) && row.role != TensorRole::Constant {
             self.keyed.push(at);
             self.key(self.keyed.len(), (x, top), (width, high));
         }
