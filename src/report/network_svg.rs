@@ -257,14 +257,18 @@ impl Picture<'_> {
 
     /// Writes shape and scope of the tensor that a box writes at its right.
     fn beside(&mut self, (x, y): (f64, f64), row: &TensorRow) {
-        // Lines run behind the texts, which keep a margin of paper around each letter.
+        // Lines run behind the texts: each is written twice, first in the colour of the paper with a margin around its letters.
         let (paper, ink) = (self.palette.paper, self.palette.text);
-        let look =
-            format!("font-size=\"9\" fill=\"{ink}\" paint-order=\"stroke\" stroke=\"{paper}\" stroke-width=\"3\"");
+        let halo =
+            format!("font-size=\"9\" fill=\"{paper}\" stroke=\"{paper}\" stroke-width=\"3\" aria-hidden=\"true\"");
+        let look = format!("font-size=\"9\" fill=\"{ink}\"");
         let what = shortened(&row.what, SHAPE_LETTERS);
-        self.right = self.right.max(x + WIDTH + 5.0 + text_width(&what, 9.0, false));
-        self.text(x + WIDTH + 5.0, y + 9.0, &look, &what);
-        self.text(x + WIDTH + 5.0, y + 19.0, &look, row.scope);
+        let left = x + WIDTH + 5.0;
+        self.right = self.right.max(left + text_width(&what, 9.0, false));
+        for look in [halo, look] {
+            self.text(left, y + 9.0, &look, &what);
+            self.text(left, y + 19.0, &look, row.scope);
+        }
     }
 
     fn text(&mut self, x: f64, y: f64, look: &str, text: &str) {
