@@ -9,8 +9,9 @@ mod host;
 use std::fs;
 
 use common::tilewright;
-use host::{Folder, Host, compiled, ramp};
+use host::{Folder, Host, compiled, ramp, replace_program, sealed};
 use tilewright::network::npy::{self, Array};
+use tilewright::network::npz;
 use tilewright::network::place::{Arrangement, Operand};
 
 const TINY: &str = "examples/models/tiny.onnx";
@@ -66,7 +67,7 @@ fn checked_kernels_compute_the_same_and_report() {
     assert!(text.contains("\nreport\n") && text.contains("\ncheck\n"));
     let source = fs::read_to_string(folder.in_folder("relu_2.cl")).unwrap();
     assert!(source.contains("get_group_id(0)"), "{source}");
-    fs::write(folder.in_folder("relu_2.cl"), source.replace("get_group_id(0)", "(get_group_id(0) + 1000)")).unwrap();
+    replace_program(&folder, "relu_2.cl", &source.replace("get_group_id(0)", "(get_group_id(0) + 1000)"));
     let run = host.run(&folder.path(), &[format!("image={}", folder.file("in.npy"))]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.stderr.contains("outside of its texture"), "{run:?}");
@@ -83,6 +84,12 @@ fn a_damaged_folder_is_refused() {
     let first_launch = plan.lines().find(|line| line.starts_with("launch ")).unwrap();
     let first_constant = plan.lines().find(|line| line.starts_with("constant ")).unwrap();
     let cut = &plan[..plan.find("\nlaunch ").unwrap() + 30];
+    // Changes of a plan whose hash is made to fit: what the host checks besides.
+    let changed = |from: &str, to: &str| {
+        assert!(plan.contains(from), "{from}");
+        sealed(&plan.replacen(from, to, 1))
+    };
+    let pool_of_conv = plan.lines().find(|line| line.starts_with("memory 5")).unwrap();
     for (what, text, code, message) in [
         (
             "another first line",
@@ -90,35 +97,44 @@ fn a_damaged_folder_is_refused() {
             2,
             "no plan that this host can run",
         ),
-        ("cut off", cut.to_owned(), 2, ""),
-        ("without an end", plan.replace("\nend\n", "\n"), 2, "cut off"),
-        (
-            "a texture above the limits",
-            plan.replace(first_image, "image 1000000 3 16 4277 4318"),
-            3,
-            "and the device allows",
-        ),
-        ("a word that nobody knows", plan.replace("\ncheck\n", "\nchek\n"), 2, "means nothing to this host"),
-        ("memory that there is not", plan.replace("\nmemory 5\n", "\nmemory 500\n"), 2, "is no argument of"),
+        ("cut off", cut.to_owned(), 2, "cut off"),
+        ("without an end", plan[..plan.rfind("end ").unwrap()].to_owned(), 2, "cut off"),
+        ("a changed number", plan.replacen("counts 11 ", "counts 12 ", 1), 2, "is damaged"),
+        ("another hash", plan.replacen("\nend ", "\nend 1", 1), 2, "is damaged"),
+        ("a texture above the limits", changed(first_image, "image 1000000 3 16 4277 4318"), 3, "and the device allows"),
+        ("a texture of other channels", changed(first_image, "image 27 3 8 4277 4318"), 2, "is no texture"),
+        ("a texture of no channels", changed(first_image, "image 27 3 16 4277 7"), 2, "is no texture"),
+        ("a texture without texels", changed(first_image, "image 0 3 16 4277 4318"), 2, "is no texture"),
+        ("a word that nobody knows", changed("\ncheck\n", "\nchek\n"), 2, "means nothing to this host"),
+        ("memory that there is not", changed("\nmemory 5\n", "\nmemory 500\n"), 2, "is no argument of"),
+        ("a buffer for a texture", changed(pool_of_conv, "memory 0"), 2, "is no argument"),
+        ("a number for a texture", changed(pool_of_conv, "value 4 00000000"), 2, "is no argument"),
         (
             "another kernel",
-            plan.replace(first_launch, &first_launch.replace("convert_0_0", "convert_0_9")),
+            changed(first_launch, &first_launch.replace("convert_0_0", "convert_0_9")),
             3,
             "convert_0_9",
         ),
-        ("too few objects", plan.replace("counts 11 ", "counts 3 "), 2, "more memory than it says"),
+        ("too few objects", changed("counts 11 ", "counts 3 "), 2, "more memory than it says"),
+        ("too many objects", changed("counts 11 ", "counts 12 "), 2, "less than it says"),
         (
             "a place outside",
-            plan.replace(first_constant, &first_constant.replacen("constant 1 0 0", "constant 1 9 9", 1)),
+            changed(first_constant, &first_constant.replacen("constant 1 0 0", "constant 1 9 9", 1)),
             2,
             "that memory 1 does not have",
         ),
         (
             "huge numbers",
-            plan.replace(first_constant, "constant 1 18446744073709551615 1 18446744073709551615 9 9 0 x"),
+            changed(first_constant, "constant 1 18446744073709551615 1 18446744073709551615 9 9 0 x"),
             2,
-            "",
+            "plan.txt",
         ),
+        ("a program elsewhere", changed(" conv_1.cl", " ../conv_1.cl"), 2, "not in its folder"),
+        ("a type that is none", changed(" <f4 4 ", " 'sha 4 "), 2, "is no input or output"),
+        ("another size of elements", changed(" <f4 4 ", " <f4 8 "), 2, "is no input or output"),
+        ("too many extents", changed(" 4 1 3 13 11 ", " 4000 1 3 13 11 "), 2, "is no input or output"),
+        ("extents without end", changed(" 4 1 3 13 11 ", " 4 1 3 13 18446744073709551615 "), 2, "more elements"),
+        ("memory without end", changed(" 1716 1 1716 <f4", " 1716 1 18446744073709551615 <f4"), 2, "does not have"),
     ] {
         assert_ne!(text, plan, "{what}");
         fs::write(folder.in_folder("plan.txt"), text).unwrap();
@@ -139,14 +155,44 @@ fn a_damaged_folder_is_refused() {
         assert!(run.stderr.contains(message), "{run:?}");
     }
     fs::write(folder.in_folder("weights.bin"), &weights).unwrap();
+    let source = fs::read_to_string(folder.in_folder("conv_1.cl")).unwrap();
     fs::rename(folder.in_folder("conv_1.cl"), folder.file("kept.cl")).unwrap();
     let run = host.run(&folder.path(), std::slice::from_ref(&input));
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.stderr.contains("cannot read") && run.stderr.contains("conv_1.cl"), "{run:?}");
-    fs::write(folder.in_folder("conv_1.cl"), "kernel void conv_1_0() { this is no C }").unwrap();
-    assert_eq!(host.run(&folder.path(), &[input]).code, Some(3));
+    let broken = "kernel void conv_1_0() { this is no C }";
+    fs::write(folder.in_folder("conv_1.cl"), broken).unwrap();
+    let run = host.run(&folder.path(), std::slice::from_ref(&input));
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("conv_1.cl is not the file that belongs to plan.txt"), "{run:?}");
     fs::rename(folder.file("kept.cl"), folder.in_folder("conv_1.cl")).unwrap();
+    replace_program(&folder, "conv_1.cl", broken);
+    assert_eq!(host.run(&folder.path(), &[input]).code, Some(3));
+    replace_program(&folder, "conv_1.cl", &source);
     assert_eq!(output(&host, &folder), expected);
+}
+
+#[test]
+fn a_plan_with_any_byte_changed_ends_with_a_message() {
+    let folder = tiny(&[]);
+    let host = Host::build(&folder);
+    let plan = fs::read(folder.in_folder("plan.txt")).unwrap();
+    for at in (0..plan.len()).step_by(plan.len() / 60) {
+        for byte in [plan[at] ^ 1, 0, b'9', b'\n'] {
+            let mut damaged = plan.clone();
+            damaged[at] = byte;
+            if damaged == plan {
+                continue;
+            }
+            fs::write(folder.in_folder("plan.txt"), damaged).unwrap();
+            let run = host.run(&folder.path(), &["image=none.npy".to_owned()]);
+            assert_eq!(run.code, Some(2), "byte {at} is {byte}: {run:?}");
+            assert!(
+                run.stderr.starts_with("error: ") && run.stderr.contains("plan.txt"),
+                "byte {at} is {byte}: {run:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -284,4 +330,61 @@ fn a_graph_with_its_kernels_runs() {
     let expected = host::block(&image, &kernel);
     assert_eq!(found.shape, [10]);
     assert_eq!(found.elements, expected);
+}
+
+#[test]
+fn the_graph_of_a_folder_runs_with_its_kernels_and_weights() {
+    let folder = tiny(&["--executor"]);
+    let [graph, kernels, weights] =
+        ["graph.json", "kernels.py", "weights.npz"].map(|name| folder.in_folder(name).to_str().unwrap().to_owned());
+    let image = folder.file("image.npz");
+    fs::write(&image, npz::write([("image", &ramp(&SHAPE))]).unwrap()).unwrap();
+    // The model itself, from an archive into an archive.
+    let of_model = folder.file("model.npz");
+    let run = tilewright(&["plan", TINY, "--run", "--input", &image, "--save", &of_model]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let expected = npz::read(&fs::read(&of_model).unwrap()).unwrap();
+    assert_eq!(
+        expected.iter().map(|(name, array)| (name.as_str(), array.shape.clone())).collect::<Vec<_>>(),
+        [("probabilities", vec![1, 5])]
+    );
+    // Its graph with the plan that stands there: every kernel is read, proved and compared with the interpreter again.
+    let of_graph = folder.file("graph.npz");
+    let run = tilewright(&[
+        "plan",
+        &graph,
+        "--planner",
+        "given",
+        "--run",
+        &kernels,
+        "--input",
+        &weights,
+        "--input",
+        &image,
+        "--save",
+        &of_graph,
+        "--expect",
+        &of_model,
+    ]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(npz::read(&fs::read(&of_graph).unwrap()).unwrap(), expected);
+    // What is written again is the same file.
+    let again = folder.file("again.json");
+    assert_eq!(tilewright(&["plan", &graph, "--planner", "given", "-o", &again]).code, Some(0));
+    assert_eq!(fs::read_to_string(&again).unwrap(), fs::read_to_string(&graph).unwrap());
+    // Without the weights, the output is another one; and names, shapes and options that do not fit are errors.
+    let wrong = folder.file("wrong.npz");
+    for (arguments, code, message) in [
+        (vec!["--run", &kernels, "--input", &image, "--expect", &of_model], 1, "differs from"),
+        (vec!["--run", &kernels, "--input", &of_model], 2, "--input names `probabilities`, which it cannot"),
+        (vec!["--run", &kernels, "--input", &image, "--input", &image], 2, "is given twice"),
+        (vec!["--run", &kernels, "--save", &wrong, "--save", &wrong], 2, "two options --save"),
+        (vec!["--input", &image], 2, "add --run"),
+        (vec!["--run", &kernels, "--save", &wrong, "--device", "none"], 2, "needs the results of a device"),
+    ] {
+        let run = tilewright(&[&["plan", &graph][..], &arguments].concat());
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(run.code == Some(code) && said.contains(message), "{arguments:?}: {run:?}");
+    }
+    assert!(!std::path::Path::new(&wrong).exists());
 }

@@ -73,6 +73,9 @@ pub struct DeviceInfo {
     pub image2d_max_width: u64,
     /// Maximal height of a 2-d image in texels; 0 without images.
     pub image2d_max_height: u64,
+    /// What the row pitch of an image over a buffer is a multiple of, in texels (`CL_DEVICE_IMAGE_PITCH_ALIGNMENT` of OpenCL 2.0); 0 if the
+    /// device does not say.
+    pub image_pitch_alignment: u64,
     /// Whether kernels can compute with `double`.
     pub fp64: bool,
     /// Whether kernels can compute with `half` (loading and storing it works everywhere).

@@ -25,6 +25,7 @@ fn info(index: usize, name: &str, platform: &str) -> DeviceInfo {
         images: false,
         image2d_max_width: 0,
         image2d_max_height: 0,
+        image_pitch_alignment: 0,
         fp64: false,
         fp16: false,
         correctly_rounded_divide_sqrt: false,

@@ -14,6 +14,7 @@
 pub mod lower;
 pub mod model;
 pub mod npy;
+pub mod npz;
 pub mod onnx;
 pub mod ops;
 pub mod place;

@@ -144,6 +144,13 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
+    /// A value in an arrangement. Buffers hold float32, textures what the target keeps in them.
+    fn operand(&self, shape: &[u64], arrangement: Arrangement) -> Operand {
+        let plain = Operand::plain(shape);
+        let dtype = if arrangement.scope().is_texture() { self.profile.texture_type() } else { plain.dtype };
+        Operand { arrangement, dtype, ..plain }
+    }
+
     /// Adds a tensor whose contents are supplied.
     fn input(&mut self, value: usize, operand: &Operand, name: &str) -> usize {
         let (shape, scope) = (operand.physical(), operand.arrangement.scope());
@@ -178,7 +185,7 @@ impl Lowering<'_> {
             self.record(output, &operand, view);
             return Ok(());
         }
-        let result = Operand { arrangement: self.home(output), ..Operand::plain(&value.shape) };
+        let result = self.operand(&value.shape, self.home(output));
         let mut reads = Vec::new();
         for position in 0..node.inputs.len() {
             let arrangement = self.arrangement(node, position, &result);
@@ -226,7 +233,7 @@ impl Lowering<'_> {
             return Ok(tensor);
         }
         let info = &self.model.values[value];
-        let operand = Operand { arrangement, ..Operand::plain(&logical(&info.shape, arrangement)) };
+        let operand = self.operand(&logical(&info.shape, arrangement), arrangement);
         let name = match arrangement {
             Arrangement::Plain if info.contents.is_some() => info.name.clone(),
             Arrangement::Plain => format!("{}.buffer", info.name),

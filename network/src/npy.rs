@@ -1,4 +1,5 @@
 //! Reads and writes tensors of float32: NumPy's `.npy`, and the protobuf message of one tensor (`.pb`), which is how ONNX ships test data.
+//! Several tensors by name are in [`crate::npz`].
 
 use prost::Message;
 

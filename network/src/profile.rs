@@ -12,17 +12,19 @@
 //! | option | meaning |
 //! |---|---|
 //! | `--pitch=N` | the width of each texture is a multiple of N texels. `clCreateImage` makes images of any width, so that the default is 1; an image over a buffer needs the device's `CL_DEVICE_IMAGE_PITCH_ALIGNMENT` (OpenCL 2.0, section 4.2) |
+//! | `--half` | textures hold float16 (`CL_HALF_FLOAT`, which every device with images has in the full profile of OpenCL 1.2); kernels read them as float32, accumulate in float32, and round what they store |
 //! | `--group=N` | at most N work-items in a group, for a device whose `CL_DEVICE_MAX_WORK_GROUP_SIZE` is smaller |
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
-use tilewright_ir::{PoolRules, TextureLimits};
+use tilewright_ir::{PoolRules, ScalarType, TextureLimits};
 
 /// A target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The name, as it is written on the command line.
-    pub name: &'static str,
+    /// The name, as it is written on the command line; the name of the device, if the target was read from one.
+    pub name: Cow<'static, str>,
     /// Whether tensors are kept in textures.
     pub textures: bool,
     /// The largest texture.
@@ -31,22 +33,78 @@ pub struct Profile {
     pub pitch: u64,
     /// The most work-items of a group that kernels use.
     pub group: u64,
+    /// Whether textures hold float16 instead of float32.
+    pub half: bool,
 }
 
 /// The known targets.
 pub static PROFILES: [Profile; 3] = [
-    Profile { name: "opencl", textures: false, limits: TextureLimits::PROMISED, pitch: 1, group: 256 },
-    Profile {
-        name: "opencl --device=adreno",
-        textures: true,
-        limits: TextureLimits { width: 16384, height: 16384 },
-        pitch: 1,
-        group: 256,
-    },
-    Profile { name: "opencl --device=mali", textures: true, limits: TextureLimits::PROMISED, pitch: 1, group: 256 },
+    profile("opencl", false, TextureLimits::PROMISED),
+    profile("opencl --device=adreno", true, TextureLimits { width: 16384, height: 16384 }),
+    profile("opencl --device=mali", true, TextureLimits::PROMISED),
 ];
 
+/// A target without options.
+const fn profile(name: &'static str, textures: bool, limits: TextureLimits) -> Profile {
+    Profile { name: Cow::Borrowed(name), textures, limits, pitch: 1, group: GROUP, half: false }
+}
+
+/// The most work-items of a group, where nothing smaller is known.
+pub const GROUP: u64 = 256;
+
+/// Options that a target may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TargetOptions {
+    /// `--pitch=N`
+    pub pitch: Option<u64>,
+    /// `--group=N`
+    pub group: Option<u64>,
+    /// `--half`
+    pub half: bool,
+}
+
+impl TargetOptions {
+    /// Reads one option; `Ok(false)` if it is none of these.
+    ///
+    /// # Errors
+    /// It is given twice, or its value is not possible.
+    pub fn read(&mut self, option: &str) -> Result<bool, String> {
+        let is_second = match option.split_once('=') {
+            Some(("--pitch", value)) => self.pitch.replace(size(option, value)?).is_some(),
+            Some(("--group", value)) => self.group.replace(size(option, value)?).is_some(),
+            None if option == "--half" => std::mem::replace(&mut self.half, true),
+            Some(_) | None => return Ok(false),
+        };
+        if is_second { Err(repeated(option)) } else { Ok(true) }
+    }
+
+    /// The target with these options.
+    #[must_use]
+    pub fn applied(self, profile: Profile) -> Profile {
+        Profile {
+            pitch: self.pitch.unwrap_or(profile.pitch),
+            group: self.group.unwrap_or(profile.group),
+            half: self.half || profile.half,
+            ..profile
+        }
+    }
+}
+
+fn repeated(option: &str) -> String {
+    format!("`{option}` repeats an option of the target")
+}
+
 impl Profile {
+    /// The name and what differs from it in the values of tensors.
+    pub fn label(&self) -> String {
+        format!("{}{}", self.name, if self.half { " --half" } else { "" })
+    }
+
+    /// The element type of textures.
+    pub fn texture_type(&self) -> ScalarType {
+        if self.half { ScalarType::Float16 } else { ScalarType::Float32 }
+    }
+
     /// What the device demands of texture pools.
     pub fn pool_rules(&self) -> PoolRules {
         PoolRules { limits: self.limits, pitch: self.pitch }
@@ -68,38 +126,34 @@ impl FromStr for Profile {
         if words.next() != Some("opencl") {
             return Err(format!("`{text}` is no target; the targets are {}", known()));
         }
-        let (mut name, mut pitch, mut group) = ("opencl".to_owned(), None, None);
+        let (mut name, mut options) = ("opencl".to_owned(), TargetOptions::default());
         for option in words {
-            let is_second = match option.split_once('=') {
-                Some(("--device", _)) => {
-                    let is_second = name.contains("--device=");
-                    name = format!("{name} {option}");
-                    is_second
-                }
-                Some(("--pitch", value)) => pitch.replace(size(option, value)?).is_some(),
-                Some(("--group", value)) => group.replace(size(option, value)?).is_some(),
-                Some(_) | None => {
-                    return Err(format!(
-                        "`{option}` is no option of the target `opencl`; the targets are {}, each with `--pitch=N` and `--group=N`",
-                        known()
-                    ));
-                }
-            };
-            if is_second {
-                return Err(format!("`{option}` repeats an option of the target"));
+            if options.read(option)? {
+                continue;
             }
+            if !option.starts_with("--device=") {
+                return Err(format!(
+                    "`{option}` is no option of the target `opencl`; the targets are {}, each with {OPTIONS}",
+                    known()
+                ));
+            }
+            if name.contains("--device=") {
+                return Err(repeated(option));
+            }
+            name = format!("{name} {option}");
         }
         let found = PROFILES.iter().find(|profile| profile.name == name).cloned();
-        let mut profile =
+        let profile =
             found.ok_or_else(|| format!("there is no device of this name in `{name}`; the targets are {}", known()))?;
-        profile.pitch = pitch.unwrap_or(profile.pitch);
-        profile.group = group.unwrap_or(profile.group);
-        Ok(profile)
+        Ok(options.applied(profile))
     }
 }
 
+/// The options of [`TargetOptions`], as part of a message.
+pub const OPTIONS: &str = "`--pitch=N`, `--group=N` and `--half`";
+
 /// The targets, as part of a message.
-fn known() -> String {
+pub fn known() -> String {
     PROFILES.iter().map(|profile| format!("`{}`", profile.name)).collect::<Vec<_>>().join(", ")
 }
 
@@ -119,7 +173,9 @@ mod tests {
         assert_eq!(adreno, Ok(PROFILES[1].clone()));
         assert_eq!("opencl".parse(), Ok(PROFILES[0].clone()));
         let narrow: Profile = "opencl --pitch=64 --device=mali --group=32".parse().unwrap_or(PROFILES[0].clone());
-        assert_eq!((narrow.name, narrow.pitch, narrow.group), ("opencl --device=mali", 64, 32));
+        assert_eq!((&*narrow.name, narrow.pitch, narrow.group, narrow.half), ("opencl --device=mali", 64, 32, false));
+        let half: Profile = "opencl --half --device=adreno".parse().unwrap_or(PROFILES[0].clone());
+        assert_eq!((&*half.name, half.texture_type()), ("opencl --device=adreno", ScalarType::Float16));
         for wrong in [
             "",
             "cuda",
@@ -131,6 +187,7 @@ mod tests {
             "opencl --group=half",
             "opencl --pitch=8 --pitch=8",
             "opencl --half=1",
+            "opencl --half --half",
         ] {
             assert!(wrong.parse::<Profile>().is_err(), "{wrong}");
         }

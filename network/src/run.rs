@@ -1,17 +1,34 @@
 //! Compares an executed network with [`mod@crate::reference`], node by node.
 //!
-//! A value differs if an element is further away than [`RELATIVE`] of its magnitude plus [`ABSOLUTE`] of the largest magnitude of the
-//! tensor. Both sides round, in other orders; a wrong kernel is off by far more.
+//! A value differs if an element is further away than a part of its magnitude plus a part of the largest magnitude of the tensor
+//! ([`Tolerance`]). Both sides round, in other orders; a wrong kernel is off by far more.
 
 use tilewright_interp::Tensor;
 
 use crate::lower::Network;
 use crate::model::Model;
+use crate::profile::Profile;
 
-/// Tolerance, as a part of the magnitude of the element.
-pub const RELATIVE: f32 = 1e-3;
-/// Tolerance, as a part of the largest magnitude of the tensor.
-pub const ABSOLUTE: f32 = 1e-5;
+/// How far an element may be away from what is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// As a part of the magnitude of the element.
+    pub relative: f32,
+    /// As a part of the largest magnitude of the tensor.
+    pub absolute: f32,
+}
+
+impl Tolerance {
+    /// For networks that hold float32.
+    pub const SINGLE: Self = Self { relative: 1e-3, absolute: 1e-5 };
+    /// For networks whose textures hold float16, which rounds each tensor to a part in 2048; the roundings of tensors before add up.
+    pub const HALF: Self = Self { relative: 2e-2, absolute: 1e-2 };
+
+    /// The tolerance of a target.
+    pub fn of(profile: &Profile) -> Self {
+        if profile.half { Self::HALF } else { Self::SINGLE }
+    }
+}
 
 /// A tensor that was compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,10 +46,11 @@ pub struct Difference {
 }
 
 /// Compares elements with those expected. Sizes that differ make every element differ.
-pub fn compare(tensor: &str, expected: &[f32], found: &[f32]) -> Difference {
+pub fn compare(tensor: &str, (expected, found): (&[f32], &[f32]), tolerance: Tolerance) -> Difference {
+    let Tolerance { relative, absolute } = tolerance;
     let scale = expected.iter().filter(|value| value.is_finite()).fold(0f32, |largest, value| largest.max(value.abs()));
     let agrees = |a: f32, b: f32| {
-        let is_close = a.is_finite() && (a - b).abs() <= RELATIVE.mul_add(a.abs(), ABSOLUTE * scale);
+        let is_close = a.is_finite() && (a - b).abs() <= relative.mul_add(a.abs(), absolute * scale);
         a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) || is_close
     };
     let mut difference =
@@ -63,25 +81,32 @@ impl Network {
         model: &Model,
         values: &[Option<Vec<f32>>],
         written: &[&[Tensor]],
+        tolerance: Tolerance,
     ) -> Vec<Vec<Difference>> {
         let steps = self.graph.graph.steps.iter().zip(written);
         let of_step = |(step, written): (&tilewright_ir::GraphStep, &&[Tensor])| {
             let pairs = step.writes.iter().zip(*written);
-            pairs.map(|(&tensor, found)| self.difference(model, values, tensor, found)).collect()
+            pairs.map(|(&tensor, found)| self.difference((model, values), tensor, found, tolerance)).collect()
         };
         steps.map(of_step).collect()
     }
 
     /// Compares one tensor of the graph.
-    fn difference(&self, model: &Model, values: &[Option<Vec<f32>>], tensor: usize, found: &Tensor) -> Difference {
+    fn difference(
+        &self,
+        (model, values): (&Model, &[Option<Vec<f32>>]),
+        tensor: usize,
+        found: &Tensor,
+        tolerance: Tolerance,
+    ) -> Difference {
         let GraphValueRef { name, value, operand } = self.described(tensor);
         let found = operand.unpacked(found);
         if let Some(expected) = &values[value] {
-            return compare(name, expected, &found);
+            return compare(name, (expected, &found), tolerance);
         }
         let contents = model.values[value].contents.as_ref();
         let expected = (0..found.len()).map(|at| contents.and_then(|all| all.float(at)).unwrap_or(f32::NAN));
-        compare(name, &expected.collect::<Vec<_>>(), &found)
+        compare(name, (&expected.collect::<Vec<_>>(), &found), tolerance)
     }
 
     fn described(&self, tensor: usize) -> GraphValueRef<'_> {
@@ -99,7 +124,11 @@ struct GraphValueRef<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::compare;
+    use super::{Difference, Tolerance};
+
+    fn compare(tensor: &str, expected: &[f32], found: &[f32]) -> Difference {
+        super::compare(tensor, (expected, found), Tolerance::SINGLE)
+    }
 
     #[test]
     fn a_value_differs_beyond_the_tolerance() {
@@ -107,6 +136,9 @@ mod tests {
         assert_eq!((same.compared, same.different), (3, 0));
         let other = compare("t", &[1.0, -2.0, 0.0], &[1.0, -2.01, 1e-3]);
         assert_eq!((other.different, other.first), (2, Some((1, -2.0, -2.01))));
+        let halves = super::compare("t", (&[1.0, -2.0, 0.0], &[1.01, -2.01, 0.01]), Tolerance::HALF);
+        assert_eq!(halves.different, 0);
+        assert_eq!(super::compare("t", (&[1.0, -2.0], &[1.05, -2.0]), Tolerance::HALF).different, 1);
     }
 
     #[test]

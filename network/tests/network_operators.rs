@@ -6,7 +6,8 @@
 mod common;
 
 use common::{Lowered, Writer, adreno, float, int, ints};
-use tilewright_network::profile::PROFILES;
+use tilewright_ir::ScalarType;
+use tilewright_network::profile::{PROFILES, Profile};
 
 /// Proves, runs and compares a model, in textures and in buffers.
 fn holds(writer: &Writer) {
@@ -206,4 +207,37 @@ fn channels_are_shuffled_by_reshape_and_transpose() {
             .node("Softmax", &["p"], "y", &[int("axis", 1)])
             .output("y"),
     );
+}
+
+#[test]
+fn textures_of_half_floats_hold_what_was_accumulated_in_float32() {
+    let writer = Writer::new(9)
+        .input("x", &[1, 6, 9, 7])
+        .constant("w", &[10, 6, 3, 3])
+        .constant("b", &[10])
+        .node("Conv", &["x", "w", "b"], "c", &[ints("pads", &[1, 1, 1, 1])])
+        .node("Relu", &["c"], "r", &[])
+        .node("MaxPool", &["r"], "m", &[ints("kernel_shape", &[3, 2]), ints("strides", &[2, 1])])
+        .constant("v", &[5, 10, 1, 1])
+        .node("Conv", &["m", "v"], "d", &[])
+        .node("GlobalAveragePool", &["d"], "y", &[])
+        .output("y");
+    let lowered = Lowered::new(writer.model(), &Profile { half: true, ..adreno() });
+    for tensor in &lowered.network.graph.graph.tensors {
+        let expected = if tensor.scope.is_texture() { ScalarType::Float16 } else { ScalarType::Float32 };
+        assert_eq!(tensor.dtype.scalar, expected, "{}", tensor.name);
+    }
+    let differences = lowered.interpreted(&lowered.inputs());
+    assert!(differences.iter().all(|one| one.compared > 0 && one.different == 0), "{differences:?}");
+    // Rounding shows, so that it was half floats that were stored; and it does not hide weights in another order.
+    assert!(differences.iter().any(|one| one.largest > 1e-4), "{differences:?}");
+    let mut inputs = lowered.inputs();
+    let given = lowered.network.graph.graph.tensors.iter().filter(|tensor| tensor.role.is_given());
+    let at = given.map(|tensor| tensor.name.as_str()).position(|name| name == "w.filters").unwrap();
+    let right = inputs[at].clone();
+    for lane in 0..right.lane_count() {
+        inputs[at].set(lane, right.get(right.lane_count() - 1 - lane).unwrap());
+    }
+    let differences = lowered.interpreted(&inputs);
+    assert_eq!(differences.iter().find(|one| one.different > 0).map(|one| one.tensor.as_str()), Some("c"));
 }

@@ -44,6 +44,7 @@ pub mod relayout;
 #[cfg(feature = "campaign")]
 pub mod replay;
 pub mod run;
+mod target;
 pub mod validate;
 mod version;
 

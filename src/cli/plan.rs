@@ -7,6 +7,7 @@
 //!
 //! The plan is written only if every obligation is proved and, with `--run`, every device agrees.
 
+mod arrays;
 pub(super) mod model;
 pub(super) mod run;
 
@@ -25,6 +26,7 @@ use super::output::{self, OutputFile};
 use super::printer::Printer;
 use crate::certificate::Entry;
 use crate::graph::{self, Document};
+use crate::network::profile::Profile;
 use crate::planner::{self, Strategy};
 use crate::report::palette::PictureStyle;
 use crate::report::plan::Planned;
@@ -71,6 +73,8 @@ pub struct Args {
     #[arg(long, value_name = "KERNELS.py", num_args = 0..=1, default_missing_value = "")]
     run: Option<String>,
     #[command(flatten)]
+    arrays: arrays::ArrayArgs,
+    #[command(flatten)]
     model: model::ModelArgs,
     #[command(flatten)]
     limits: Limits,
@@ -116,9 +120,16 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     output::refuse_clashes(&inputs, &outputs)?;
     let options = super::pipeline_options(global, &Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
-    let limits = args.model.limits(&args.graph, args.limits.limits);
-    let rules = PoolRules { limits, pitch: args.model.pitch(&args.graph) };
-    let Subject { source, document, model } = subject(args, limits)?;
+    let profile = args.model.profile(&args.graph, &global.host)?;
+    // The largest texture: as stated; that of the target for a model; what every device has for a graph.
+    let known = profile.as_ref().map_or(PoolRules::any_width(TextureLimits::PROMISED), Profile::pool_rules);
+    let rules = PoolRules { limits: args.limits.limits.unwrap_or(known.limits), pitch: known.pitch };
+    let limits = rules.limits;
+    let Subject { source, document, model } = subject(args, profile.as_ref(), limits)?;
+    let exchanged = match &model {
+        Some(loaded) => loaded.exchanged(&args.arrays, &args.graph)?,
+        None => run::exchanged(&args.arrays, &document.graph, &args.graph)?,
+    };
     let graph = &document.graph.graph;
     printer.diagnostics(&source, &warnings(&document));
     let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, limits)]);
@@ -141,8 +152,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let (graph, plan, summary, source) = (&document.graph, &plan, report.summary(), &source);
         let request = run::Request { source, graph, plan, summary, limits, options: &options };
         report.run = Some(match &model {
-            Some(model) => model.run(&request, &args.model, (&judge, printer))?,
-            None => run::run(&request, kernels, &judge, printer)?,
+            Some(model) => model.run(&request, (&args.model, &exchanged), (&judge, printer))?,
+            None => run::run(&request, kernels, &exchanged, (&judge, printer))?,
         });
     }
     report.functions.clone_from(&document.graph.functions);
@@ -184,14 +195,17 @@ struct Subject {
 }
 
 /// Reads the graph or the model.
-fn subject(args: &Args, limits: TextureLimits) -> Result<Subject, Failure> {
-    if model::is_model(&args.graph) {
+fn subject(args: &Args, profile: Option<&Profile>, limits: TextureLimits) -> Result<Subject, Failure> {
+    if let (Some(option), None) = (args.arrays.first_used(), &args.run) {
+        let message = format!("{option} is for networks that are run");
+        return Err(Failure::plain(&args.graph, "plan-option", message).with_help("add --run"));
+    }
+    if let Some(profile) = profile {
         if args.run.as_ref().is_some_and(|file| !file.is_empty()) {
             let message = "a model has kernels of its own, so that --run takes no file";
             return Err(Failure::plain(&args.graph, "model-kernels", message));
         }
-        let (loaded, source) = model::load(&args.graph, &args.model.profile(), limits)?;
-        args.model.check_names(&args.graph, &loaded)?;
+        let (loaded, source) = model::load(&args.graph, profile, limits)?;
         let document = Document { graph: loaded.network.graph.clone(), plan: None };
         return Ok(Subject { source, document, model: Some(loaded) });
     }

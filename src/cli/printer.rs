@@ -126,6 +126,16 @@ impl Printer {
         status
     }
 
+    /// A bar on standard error that shows how many of `total` parts are done, and the current one. It is invisible unless standard error is a
+    /// terminal.
+    pub fn progress_of(&self, total: usize) -> ProgressBar {
+        let total = u64::try_from(total).unwrap_or(u64::MAX);
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar
+    }
+
     /// A spinner on standard error that shows the current step. It is invisible unless standard error is a terminal.
     pub fn progress(&self) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

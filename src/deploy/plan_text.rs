@@ -5,7 +5,7 @@
 //! counts MEMORIES PROGRAMS
 //! buffer BYTES | image WIDTH HEIGHT TEXEL_BYTES CHANNEL | report      the memory objects, numbered from 0
 //! extension NAME                                                      the device must have it
-//! program FILE [OPTIONS]                                              numbered from 0
+//! program HASH FILE [OPTIONS]                                         numbered from 0
 //! weights BYTES HASH
 //! constant PART OFFSET NAME                                           copy from weights.bin
 //! input PART TYPE SIZE ARRANGEMENT RANK EXTENTS NAME                  read, pack, copy
@@ -13,9 +13,10 @@
 //! memory NUMBER | value BYTES HEX | local BYTES
 //! check                                                               the reports are 0
 //! output PART TYPE SIZE ARRANGEMENT RANK EXTENTS NAME                 copy, unpack, write
-//! end
+//! end HASH                                                            of everything before this line
 //! ```
 //!
+//! A hash is that of FNV-1a with 64 bits, in hexadecimal; a host compares it before it believes the contents.
 //! A `PART` is `MEMORY X Y WIDTH HEIGHT BYTES`. Names are the rest of their line; a line break in a name is a blank.
 
 use std::collections::BTreeSet;
@@ -50,7 +51,8 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
         }
     }
     for (number, program) in shipment.programs.iter().enumerate() {
-        let words = std::iter::once(deployment.source_name(number)).chain(program.metadata.build_options.clone());
+        let hash = format!("{:016x}", hash(program.source.as_bytes()));
+        let words = [hash, deployment.source_name(number)].into_iter().chain(program.metadata.build_options.clone());
         out.line(format_args!("program {}", words.collect::<Vec<_>>().join(" ")));
     }
     out.line(format_args!("weights {} {:016x}", weights.bytes.len(), hash(&weights.bytes)));
@@ -72,7 +74,8 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
     for &tensor in &deployment.graph.outputs {
         out.line(format_args!("output {}", exchanged(deployment, tensor)));
     }
-    out.line(format_args!("end"));
+    let hash = hash(out.0.as_bytes());
+    out.line(format_args!("end {hash:016x}"));
     out.0
 }
 

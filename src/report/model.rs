@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {"target":"opencl --device=adreno","nodes":3,"kernels":4,"conversions":1,"constant_bytes":812,
-//!  "values":[{"value":"data","shape":[1,3,7,9],"scope":"global","reason":"the caller writes it"}]}
+//!  "values":[{"value":"data","node":null,"shape":[1,3,7,9],"scope":"global","reason":"the caller writes it"}]}
 //! ```
 
 use serde::Serialize;
@@ -41,6 +41,8 @@ pub struct ModelReport {
 pub struct ValueRow {
     /// Its name.
     pub value: String,
+    /// The node that writes it; none for an input.
+    pub node: Option<String>,
     /// Its logical extents.
     pub shape: Vec<u64>,
     /// The scope in which it is written.
@@ -52,10 +54,12 @@ pub struct ValueRow {
 impl ModelReport {
     /// The report on a model that was lowered for a target.
     pub fn new(model: &Model, storage: &[Option<Storage>], network: &Network, target: &str, explain: bool) -> Self {
-        let values = model.values.iter().zip(storage).filter_map(|(value, storage)| {
+        let writer = |at: usize| model.nodes.iter().find(|node| node.output == at);
+        let values = model.values.iter().zip(storage).enumerate().filter_map(|(at, (value, storage))| {
             let storage = storage.as_ref()?;
             Some(ValueRow {
                 value: value.name.clone(),
+                node: writer(at).map(|node| format!("{} `{}`", node.op.name(), node.name)),
                 shape: value.shape.clone(),
                 scope: storage.arrangement.scope().name(),
                 reason: storage.reason.sentence(model),
@@ -99,12 +103,10 @@ pub(super) fn text(out: &mut String, report: &ModelReport, style: Style) {
         return;
     }
     out.push('\n');
-    let mut rows = vec![["value", "shape", "scope", "reason"].map(str::to_owned).to_vec()];
-    rows.extend(
-        report
-            .values
-            .iter()
-            .map(|row| vec![row.value.clone(), format!("{:?}", row.shape), row.scope.to_owned(), row.reason.clone()]),
-    );
+    let mut rows = vec![["value", "node", "shape", "scope", "reason"].map(str::to_owned).to_vec()];
+    rows.extend(report.values.iter().map(|row| {
+        let node = row.node.clone().unwrap_or_default();
+        vec![row.value.clone(), node, format!("{:?}", row.shape), row.scope.to_owned(), row.reason.clone()]
+    }));
     table(out, &rows, style);
 }

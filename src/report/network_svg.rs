@@ -30,7 +30,7 @@ const HEAD: f64 = 74.0;
 /// The document; ends with a newline.
 pub fn draw(report: &PlanReport, style: PictureStyle) -> String {
     let boxes = Boxes::of(report);
-    let mut picture = Picture { out: String::new(), report, palette: style.palette() };
+    let mut picture = Picture { out: String::new(), report, palette: style.palette(), right: 0.0 };
     for (at, drawn) in boxes.all.iter().enumerate() {
         for &(tensor, reader) in &boxes.lines[at] {
             picture.line(tensor, drawn, &boxes.all[reader]);
@@ -151,6 +151,8 @@ struct Picture<'a> {
     out: String,
     report: &'a PlanReport,
     palette: &'static Palette,
+    /// The right end of the texts so far.
+    right: f64,
 }
 
 /// The upper left corner of a box.
@@ -255,9 +257,18 @@ impl Picture<'_> {
 
     /// Writes shape and scope of the tensor that a box writes at its right.
     fn beside(&mut self, (x, y): (f64, f64), row: &TensorRow) {
-        let look = format!("font-size=\"9\" fill=\"{}\"", self.palette.text);
-        self.text(x + WIDTH + 5.0, y + 9.0, &look, &shortened(&row.what, SHAPE_LETTERS));
-        self.text(x + WIDTH + 5.0, y + 19.0, &look, row.scope);
+        // Lines run behind the texts: each is written twice, first in the colour of the paper with a margin around its letters.
+        let (paper, ink) = (self.palette.paper, self.palette.text);
+        let halo =
+            format!("font-size=\"9\" fill=\"{paper}\" stroke=\"{paper}\" stroke-width=\"3\" aria-hidden=\"true\"");
+        let look = format!("font-size=\"9\" fill=\"{ink}\"");
+        let what = shortened(&row.what, SHAPE_LETTERS);
+        let left = x + WIDTH + 5.0;
+        self.right = self.right.max(left + text_width(&what, 9.0, false));
+        for look in [halo, look] {
+            self.text(left, y + 9.0, &look, &what);
+            self.text(left, y + 19.0, &look, row.scope);
+        }
     }
 
     fn text(&mut self, x: f64, y: f64, look: &str, text: &str) {
@@ -292,7 +303,7 @@ impl Picture<'_> {
         if n_left_out > 0 {
             self.text(MARGIN, height + 12.0, "font-size=\"12\"", &format!("{n_left_out} more steps are not drawn"));
         }
-        let width = width.max(x + MARGIN).max(MARGIN * 2.0 + text_width(&title, 16.0, true));
+        let width = width.max(self.right + MARGIN).max(x + MARGIN).max(MARGIN * 2.0 + text_width(&title, 16.0, true));
         let (width, height) = (number(width), number(height + MARGIN));
         let Palette { paper, ink, hatch: [ground, stroke], .. } = *self.palette;
         format!(

@@ -9,6 +9,7 @@
 //!  "report":{"planner":"best","limits":"8192x8192","tensors":2,"steps":4,
 //!            "bytes":{"unshared":1176,"compatible":1176,"planned":1176,"lower_bound":1176,"planned_per_unshared":1.0,
 //!                     "planned_per_compatible":1.0,"planned_per_lower_bound":1.0},
+//!            "peak":{"bytes":1176,"step":0,"name":"relu"},
 //!            "parts":[{"scope":"global","class":"activations","dtype":null,"unit":"byte","unit_bytes":1,"unshared":392}]},
 //!  "verdicts":[]}
 //! ```
@@ -16,6 +17,8 @@
 //! Offsets are bytes; `x`, `y`, `width` and `height` are texels. `first` and `last` are the steps during which the
 //! tensor's memory is needed, both included. A part is everything that can share pools; its amounts are in its unit,
 //! those of `bytes` are the sums. With `--run` there is a field `run`, see [`super::plan_run`].
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, PoolRules, Region, Room, TensorRole};
@@ -154,8 +157,21 @@ pub struct FiguresRow {
     pub steps: usize,
     /// All memory in bytes.
     pub bytes: AmountsRow,
+    /// The step in which the most memory is needed.
+    pub peak: PeakRow,
     /// Buffers, and the textures of each scope and type.
     pub parts: Vec<PartRow>,
+}
+
+/// The step in which the tensors that are alive take the most memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PeakRow {
+    /// Bytes of all tensors that are alive, constants included.
+    pub bytes: u128,
+    /// The number of the step, the first one of several.
+    pub step: usize,
+    /// Its name; empty if there are no steps.
+    pub name: String,
 }
 
 /// Amounts of memory with four ways of allocation, and the planned one relative to the others.
@@ -248,6 +264,7 @@ impl PlanReport {
                 tensors: graph.tensors.len(),
                 steps: graph.steps.len(),
                 bytes: AmountsRow::new(of.figures.bytes),
+                peak: peak(graph, of.lifetimes),
                 parts: of.figures.parts.iter().map(PartRow::new).collect(),
             },
             verdicts: Vec::new(),
@@ -290,6 +307,33 @@ fn root_of(graph: &Graph, mut at: usize) -> usize {
         at = next;
     }
     at
+}
+
+/// The step in which the most memory is needed. Views have no memory of their own.
+fn peak(graph: &Graph, lifetimes: &[Lifetime]) -> PeakRow {
+    let owners = graph.tensors.iter().zip(lifetimes).filter(|(tensor, _)| tensor.view_of.is_none());
+    let mut changes: BTreeMap<usize, i128> = BTreeMap::new();
+    for (tensor, life) in owners {
+        let bytes = match tensor.room() {
+            Ok(Room::Bytes(bytes)) => i128::from(bytes),
+            Ok(Room::Texels { width, height }) => {
+                let texel = i128::from(tensor.dtype.bytes()) * i128::from(CHANNELS);
+                i128::from(width).saturating_mul(height.into()).saturating_mul(texel)
+            }
+            Err(_) => 0,
+        };
+        *changes.entry(life.first).or_default() += bytes;
+        *changes.entry(life.last + 1).or_default() -= bytes;
+    }
+    let (mut now, mut most, mut at) = (0i128, 0i128, 0);
+    for (step, change) in changes {
+        now += change;
+        if now > most {
+            (most, at) = (now, step);
+        }
+    }
+    let name = graph.steps.get(at).map(|step| step.name.clone()).unwrap_or_default();
+    PeakRow { bytes: u128::try_from(most).unwrap_or(0), step: at, name }
 }
 
 /// The largest texture, and the pitch if there is one.

@@ -138,7 +138,8 @@ fn summary(page: &mut Page, report: &PlanReport) {
     for device in report.run.iter().flat_map(|run| &run.devices) {
         let (name, status) = (device.device.as_deref().unwrap_or("opencl"), device.status.word());
         let why = device.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-        page.paragraph(&format!("On {name}: {status}{why}. {} bytes of pools.", device.pool_bytes));
+        let time = device.total_ms().map_or(String::new(), |ms| format!(", {ms:.3} ms in all steps"));
+        page.paragraph(&format!("On {name}: {status}{why}. {} bytes of pools{time}.", device.pool_bytes));
     }
     if report.run.is_none() {
         page.paragraph("Kernels were neither proved nor run: that needs --run.");
@@ -158,16 +159,25 @@ fn memory(page: &mut Page, report: &PlanReport) {
     let all = amounts("all in bytes".to_owned(), &report.report.bytes);
     let head = ["memory", "unshared", "compatible", "planned", "lower bound", "planned of bound"];
     page.table(&head, parts.chain([all]));
+    let peak = &report.report.peak;
+    if !peak.name.is_empty() {
+        page.paragraph(&format!("Most is alive in step {} ({}): {} bytes.", peak.step, peak.name, peak.bytes));
+    }
 }
 
 fn storage(page: &mut Page, report: &PlanReport) {
     let Some(model) = &report.model else { return };
     page.heading("Storage");
-    let rows = model
-        .values
-        .iter()
-        .map(|row| vec![text(&row.value), Cell::Text(format!("{:?}", row.shape)), text(row.scope), text(&row.reason)]);
-    page.table(&["value", "shape", "scope", "reason"], rows);
+    let rows = model.values.iter().map(|row| {
+        vec![
+            text(&row.value),
+            text(row.node.as_deref().unwrap_or_default()),
+            Cell::Text(format!("{:?}", row.shape)),
+            text(row.scope),
+            text(&row.reason),
+        ]
+    });
+    page.table(&["value", "node", "shape", "scope", "reason"], rows);
 }
 
 fn kernels(page: &mut Page, run: &RunReport) {

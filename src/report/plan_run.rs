@@ -92,9 +92,9 @@ pub struct DifferenceRow {
 pub struct StepRow {
     /// Its name.
     pub name: String,
-    /// How many kernels it is.
+    /// How many kernels it is; 0 in the interpreter.
     pub kernels: usize,
-    /// Time on the device, in milliseconds.
+    /// Time on the device or in the interpreter, in milliseconds.
     pub ms: f64,
     /// The tensors that it wrote.
     pub compared: Vec<ComparedRow>,
@@ -129,6 +129,11 @@ impl RunReport {
 }
 
 impl DeviceRow {
+    /// The time of all steps in milliseconds; none if it did not run.
+    pub fn total_ms(&self) -> Option<f64> {
+        (!self.steps.is_empty()).then(|| self.steps.iter().map(|step| step.ms).sum())
+    }
+
     /// A graph that ran.
     pub fn ran(device: String, run: &GraphRun) -> Self {
         let (status, reason) = match run.first_mismatch() {
@@ -177,12 +182,6 @@ impl DeviceRow {
             ));
         }
         Self { differences, ..row }
-    }
-
-    /// A model whose kernels ran in the interpreter, without pools.
-    pub fn interpreted(name: String, differences: Vec<DifferenceRow>) -> Self {
-        let run = GraphRun { steps: Vec::new(), end: Vec::new(), outputs: Vec::new(), pool_bytes: 0 };
-        Self::ran_model(name, &run, differences, false)
     }
 
     /// A graph that did not run, or gave no result.
@@ -273,7 +272,10 @@ fn device_text(out: &mut String, row: &DeviceRow, style: Style) {
     }
     let status = style.status(row.status, 0);
     match &row.device {
-        Some(device) => line(out, &format!("  on {device}: {status}, {} bytes of pools", row.pool_bytes), style),
+        Some(device) => {
+            let time = row.total_ms().map_or(String::new(), |ms| format!(", {ms:.3} ms in all steps"));
+            line(out, &format!("  on {device}: {status}, {} bytes of pools{time}", row.pool_bytes), style);
+        }
         None => line(out, &format!("  opencl: {status}"), style),
     }
     for said in row.reason.iter().flat_map(|reason| reason.lines()) {

@@ -39,6 +39,10 @@ const STEP_LETTERS: usize = 24;
 /// Height of an input in the row that inputs share, and of the row.
 const INPUT: f64 = 14.0;
 const MAX_INPUTS: f64 = 210.0;
+/// Most constants that get a box each.
+const MAX_LANES: usize = 12;
+/// Greatest height of the row of constants, which says little beyond their sum.
+const MAX_CONSTANTS: f64 = 64.0;
 /// Most steps that have their names.
 const NAMED_STEPS: usize = 60;
 
@@ -229,7 +233,9 @@ impl Picture<'_> {
 
     /// Draws the row of the inputs or of the constants, each of which has memory of its own; returns its height.
     fn given(&mut self, inputs: &[usize], what: &str, y: f64) -> f64 {
-        let height = (INPUT * float(inputs.len())).clamp(2.0 * LOWEST, MAX_INPUTS);
+        let is_constant = inputs.iter().all(|&at| self.report.tensors[at].role == TensorRole::Constant);
+        let most = if is_constant { MAX_CONSTANTS } else { MAX_INPUTS };
+        let height = (INPUT * float(inputs.len())).clamp(2.0 * LOWEST, most);
         self.area(y, height);
         let report = self.report;
         let bytes = inputs.iter().map(|&at| report.pools[report.tensors[at].storage_id].bytes).sum();
@@ -243,11 +249,31 @@ impl Picture<'_> {
         let small = format!("font-size=\"11\" fill=\"{}\"", self.palette.text);
         self.text(MARGIN, y + 26.0, &small, &format!("{} bytes", grouped(bytes)));
         self.text(MARGIN, y + 40.0, &small, "a pool for each");
+        if is_constant && inputs.len() > MAX_LANES {
+            self.constants(inputs.len(), y, height);
+            return height;
+        }
         for (lane, &at) in inputs.iter().enumerate() {
             let size = 1.0 / float(inputs.len());
             self.tensor(at, &report.tensors[at], Extent { start: float(lane) * size, size }, y, height);
         }
         height
+    }
+
+    /// Draws one box for many constants, which are alive all the time and have no names in the picture.
+    fn constants(&mut self, count: usize, y: f64, height: f64) {
+        let (x, width) = (self.x(0), float(self.steps) * self.step);
+        let (fill, line) = (self.palette.hatch[1], self.palette.faint);
+        let _ = writeln!(
+            self.out,
+            "<rect class=\"tensor\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"{fill}\" stroke=\"{line}\" \
+             stroke-width=\"0.7\"><title>{count} constants</title></rect>",
+            number(x),
+            number(y),
+            number(width),
+            number(height)
+        );
+        self.drawn += count;
     }
 
     /// Draws a pool: its area, its name, and a box for each tensor.
@@ -289,7 +315,7 @@ impl Picture<'_> {
 
     /// Draws the box of a tensor: its lifetime from left to right, its extent in the pool from top to bottom.
     fn tensor(&mut self, at: usize, row: &TensorRow, extent: Extent, y: f64, height: f64) {
-        if row.first >= self.steps || self.drawn == MAX_TENSORS {
+        if row.first >= self.steps || self.drawn >= MAX_TENSORS {
             return;
         }
         self.drawn += 1;
@@ -317,7 +343,8 @@ impl Picture<'_> {
             row.first,
             row.last,
         );
-        if !self.named(row, (x, top), (width, high)) {
+        // There may be hundreds of constants, all alive all the time: the caption of their row and their tooltips name them.
+        if !self.named(row, (x, top), (width, high)) && row.role != TensorRole::Constant {
             self.keyed.push(at);
             self.key(self.keyed.len(), (x, top), (width, high));
         }

@@ -40,6 +40,11 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
     // Parts are in their own units, bytes or texels; only the last row, their sum in bytes, compares everything.
     let parts = figures.parts.iter().map(part).chain([amounts("all in bytes".into(), &figures.bytes)]);
     rows(&mut out, &head, parts, style);
+    let peak = &figures.peak;
+    if !peak.name.is_empty() {
+        let name = shortened(&peak.name, MAX_COLUMNS);
+        line(&mut out, &format!("  most is alive in step {} `{name}`: {} bytes", peak.step, peak.bytes), style);
+    }
     out.push('\n');
     for row in &report.verdicts {
         obligation(&mut out, row, Texts::default(), style);

@@ -93,6 +93,7 @@ fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceIn
         images,
         image2d_max_width: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH) } else { 0 },
         image2d_max_height: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT) } else { 0 },
+        image_pitch_alignment: if images { optional(ffi::CL_DEVICE_IMAGE_PITCH_ALIGNMENT) } else { 0 },
         // An extension before OpenCL 1.2, an optional part of the standard since; drivers report either.
         fp64: has("cl_khr_fp64") || optional(ffi::CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
         fp16: has("cl_khr_fp16"),

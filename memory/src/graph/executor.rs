@@ -24,6 +24,8 @@ use super::{Document, NamedGraph, storage};
 
 /// The `func_name` of a node that only gives its input another shape.
 pub(super) const VIEW: &str = "__nop";
+/// The role of a constant in the list `tensor_role`.
+pub(super) const CONSTANT: &str = "constant";
 
 /// The top-level object.
 #[derive(Deserialize)]
@@ -74,6 +76,7 @@ pub(super) struct AttrsText<'a> {
     axis_separators: Option<Tagged<'a, Numbers<usize>>>,
     tensor_index: Option<Tagged<'a, Number<usize>>>,
     tensor_name: Option<Tagged<'a, Text<'a>>>,
+    tensor_role: Option<Tagged<'a, Text<'a>>>,
 }
 
 fn error(message: impl Into<String>) -> Diagnostic {
@@ -135,6 +138,7 @@ fn entries(file: &FileText<'_>, text: &str) -> Result<usize, Diagnostic> {
         ("axis_separators", "list_shape", attrs.axis_separators.as_ref().map(|list| (&list.0, list.1.len()))),
         ("tensor_index", "list_int", attrs.tensor_index.as_ref().map(|list| (&list.0, list.1.len()))),
         ("tensor_name", "list_str", attrs.tensor_name.as_ref().map(|list| (&list.0, list.1.len()))),
+        ("tensor_role", "list_str", attrs.tensor_role.as_ref().map(|list| (&list.0, list.1.len()))),
     ];
     for (name, kind, list) in lists {
         let Some((declared, len)) = list else { continue };
@@ -173,7 +177,7 @@ impl Reader<'_> {
             let function = node.attrs.as_ref().and_then(|Strict(attrs)| attrs.func_name.as_ref()).map(Text::as_str);
             // Inputs, views and steps share one list in this format; only the op and the function tell them apart.
             match (node.op.as_str(), function) {
-                ("null", _) => writes.iter().for_each(|&input| tensors[input].role = TensorRole::Input),
+                ("null", _) => self.outputs(at).for_each(|entry| tensors[index[entry]].role = self.given_role(entry)),
                 ("tvm_op", Some(VIEW)) => {
                     if let (&[of], &[view]) = (&reads[..], &writes[..]) {
                         tensors[view].view_of = Some(of);
@@ -194,6 +198,7 @@ impl Reader<'_> {
             }
         }
         named.inputs = self.arguments(&index, &mut faults);
+        faults.extend(self.roles(&index, &tensors));
         for head in &self.file.heads {
             match self.entry(head, self.file.nodes.len()) {
                 Some(entry) => named.outputs.push(index[entry]),
@@ -207,6 +212,32 @@ impl Reader<'_> {
         }
         named.graph.tensors = tensors;
         if faults.is_empty() { Ok((named, index)) } else { Err(sorted_and_truncated(faults)) }
+    }
+
+    /// The role of an input: that of a constant, if the file says so.
+    fn given_role(&self, entry: usize) -> TensorRole {
+        let Strict(attrs) = &self.file.attrs;
+        let said = attrs.tensor_role.as_ref().map(|(_, roles)| roles[entry].as_str());
+        if said == Some(CONSTANT) { TensorRole::Constant } else { TensorRole::Input }
+    }
+
+    /// Roles that are not known, and constants that are no inputs.
+    fn roles(&self, index: &[usize], tensors: &[GraphTensor]) -> Vec<Diagnostic> {
+        let Strict(attrs) = &self.file.attrs;
+        let Some((_, roles)) = &attrs.tensor_role else { return Vec::new() };
+        let is_wrong = |(role, tensor): (&Text<'_>, &GraphTensor)| match role.as_str() {
+            "" => false,
+            CONSTANT => tensor.role != TensorRole::Constant,
+            _ => true,
+        };
+        let entries = roles.iter().zip(index.iter().map(|&at| &tensors[at]));
+        let wrong = entries.filter(|&(role, tensor)| is_wrong((role, tensor)));
+        let fault = |(role, tensor): (&Text<'_>, &GraphTensor)| {
+            let message = format!("`tensor_role` of `{}` is `{}`", tensor.name, role.as_str());
+            let help = "it is `constant` for an input that is the same in every run, and empty for everything else";
+            Diagnostic::error("graph-json", role.span(self.text), message).with_help(help)
+        };
+        wrong.map(fault).collect()
     }
 
     /// The entries of a node's outputs.

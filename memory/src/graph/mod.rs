@@ -27,7 +27,7 @@
 //! | `view_of` | the tensor whose memory this one shows in another shape |
 //!
 //! A list `constants` beside `inputs` names the tensors whose contents are the same in every run, such as weights. TVM's JSON does not
-//! tell them apart, so that they are inputs there.
+//! tell them apart; the extension `tensor_role` does.
 //!
 //! Steps run in the order of the list. A tensor that is neither an input, a constant nor a view is written by exactly one step,
 //! and read only by later ones. Accumulating into a tensor is not possible, because what a step reads and what it

@@ -2,14 +2,15 @@
 //!
 //! `storage_id`, `storage_scope` and `shape` are TVM's. Extensions express what the format lacks: `storage_offset`
 //! (bytes, or `[x, y]` in texels), `storage_pool` (the pools: `[bytes]`, or `[width, height, 4]`), `axis_separators`,
-//! and `tensor_name` and `tensor_index`, because tensors of a [`NamedGraph`] have names and an order of their own.
+//! `tensor_name` and `tensor_index`, because tensors of a [`NamedGraph`] have names and an order of their own, and `tensor_role`, which
+//! tells constants from other inputs and is left out if there are none.
 //! The output reads back as the same graph and plan.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tilewright_ir::{CHANNELS, Diagnostic, GraphTensor, MemoryPlan, Pool, Region, Room, Scope};
+use tilewright_ir::{CHANNELS, Diagnostic, GraphTensor, MemoryPlan, Pool, Region, Room, Scope, TensorRole};
 
 use super::storage::Offset;
 use super::{NamedGraph, check, executor};
@@ -53,6 +54,9 @@ pub fn write(graph: &NamedGraph, plan: Option<&MemoryPlan>) -> Result<String, Di
         ("tensor_name", "list_str", all(&|tensor| json!(tensor.name))),
         ("tensor_index", "list_int", json!(order)),
     ];
+    if tensors.iter().any(|tensor| tensor.role == TensorRole::Constant) {
+        attrs.push(("tensor_role", "list_str", all(&|tensor| json!(role(tensor.role)))));
+    }
     if let Some(plan) = plan {
         let (ids, offsets) = storage(plan, order, tensors.len())?;
         attrs.push(("storage_id", "list_int", json!(ids)));
@@ -76,6 +80,14 @@ pub fn write(graph: &NamedGraph, plan: Option<&MemoryPlan>) -> Result<String, Di
 /// TVM's name of a scope, such as `global.texture-weight`.
 fn scope(scope: Scope) -> String {
     if scope.is_texture() { format!("global.{}", scope.name().replace(':', "-")) } else { scope.name().to_owned() }
+}
+
+/// The role of a tensor in the list `tensor_role`. Only constants have to be told: the nodes tell everything else.
+fn role(role: TensorRole) -> &'static str {
+    match role {
+        TensorRole::Constant => executor::CONSTANT,
+        TensorRole::Input | TensorRole::Output | TensorRole::Intermediate => "",
+    }
 }
 
 /// A JSON list with one element per line.

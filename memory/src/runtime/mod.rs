@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 use tilewright_device::{DeviceError, LaunchPlan, RunOptions, Session, Snapshot};
 use tilewright_interp::Tensor;
-use tilewright_ir::{Diagnostic, Graph, MemoryPlan, Module, PrimFunc, TensorRole};
+use tilewright_ir::{Diagnostic, Graph, GraphStep, MemoryPlan, Module, PrimFunc, TensorRole};
 
 use crate::graph::NamedGraph;
 use bind::Bound;
@@ -91,9 +91,9 @@ pub struct Compared {
 pub struct StepRun {
     /// Name of the step.
     pub name: String,
-    /// Number of kernels it consists of.
+    /// Number of kernels it consists of; 0 in the interpreter.
     pub kernels: usize,
-    /// Time on the device, in nanoseconds.
+    /// Time on the device or in the interpreter, in nanoseconds.
     pub nanoseconds: u64,
     /// The tensors it wrote, compared.
     pub compared: Vec<Compared>,
@@ -229,13 +229,23 @@ pub fn run_graph(network: &Network<'_>, inputs: &[Tensor], session: &Session) ->
     Ok(run)
 }
 
-/// Executes a planned graph in the interpreter, without pools: returns the tensors that each step writes, in order.
+/// Executes a planned graph in the interpreter, without pools: nothing is compared, times are those of the interpreter, and there are no
+/// outputs but what the steps wrote.
 ///
 /// # Errors
 /// The parts do not fit together, or the interpreter fails.
-pub fn interpret_graph(network: &Network<'_>, inputs: &[Tensor]) -> Result<Vec<Vec<Tensor>>, GraphFault> {
+pub fn interpret_graph(network: &Network<'_>, inputs: &[Tensor]) -> Result<GraphRun, GraphFault> {
     let bound = bind::bind(network, inputs).map_err(GraphFault::Input)?;
-    Ok(reference::run(&bound, &network.functions, inputs)?.written)
+    let Reference { written, nanoseconds, .. } = reference::run(&bound, &network.functions, inputs)?;
+    let steps = network.graph.steps.iter().zip(written).zip(nanoseconds);
+    let step = |((step, written), nanoseconds): ((&GraphStep, Vec<Tensor>), u64)| StepRun {
+        name: step.name.clone(),
+        kernels: 0,
+        nanoseconds,
+        compared: Vec::new(),
+        written,
+    };
+    Ok(GraphRun { steps: steps.map(step).collect(), end: Vec::new(), outputs: Vec::new(), pool_bytes: 0 })
 }
 
 /// The pools to read back during the run and at its end.

@@ -1,5 +1,7 @@
 //! Executes the graph in the interpreter, tensor by tensor.
 
+use std::time::Instant;
+
 use tilewright_interp::{Argument, Arguments, Tensor};
 use tilewright_ir::{Diagnostic, GraphTensor, PrimFunc};
 
@@ -14,6 +16,8 @@ use tilewright_compiler::harness::interpreter::Interpreter;
 pub(super) struct Reference {
     /// For each step the tensors that it writes, in order.
     pub(super) written: Vec<Vec<Tensor>>,
+    /// For each step the time that the interpreter took, in nanoseconds.
+    pub(super) nanoseconds: Vec<u64>,
     /// The value of each root at the end, in the root's shape; `None` if no step wrote it.
     held: Vec<Option<Tensor>>,
     /// Tolerance of each root in units in the last place: that of the function that wrote it, plus that of what it
@@ -28,7 +32,12 @@ pub(super) struct Reference {
 pub(super) fn run(bound: &Bound<'_>, functions: &[&PrimFunc], inputs: &[Tensor]) -> Result<Reference, GraphFault> {
     let graph = bound.network.graph;
     let n_tensors = graph.tensors.len();
-    let mut all = Reference { written: Vec::new(), held: vec![None; n_tensors], ulp: vec![0; n_tensors] };
+    let mut all = Reference {
+        written: Vec::new(),
+        nanoseconds: Vec::new(),
+        held: vec![None; n_tensors],
+        ulp: vec![0; n_tensors],
+    };
     let given = (0..n_tensors).filter(|&tensor| graph.tensors[tensor].role.is_given());
     for (tensor, input) in given.zip(inputs) {
         all.keep(bound, tensor, input).map_err(super::input_fault)?;
@@ -51,9 +60,11 @@ pub(super) fn run(bound: &Bound<'_>, functions: &[&PrimFunc], inputs: &[Tensor])
         }
         let symbols = &bound.symbols[number];
         let mut arguments = Arguments { params, symbols: Vec::new() };
+        let start = Instant::now();
         Interpreter::default()
             .run(&StageProgram::Func(func), symbols, &mut arguments)
             .map_err(|fault| fault_in_step(step, fault))?;
+        all.nanoseconds.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
         // Errors of earlier steps are passed on, and the steps' own errors add up along a path.
         let upstream = step.reads.iter().map(|&tensor| all.ulp[bound.roots[tensor]]).max().unwrap_or(0);
         let ulp = Tolerance::of_func(func).ulp.saturating_add(upstream);

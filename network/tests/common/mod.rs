@@ -12,6 +12,7 @@ use tilewright_network::model::Model;
 use tilewright_network::onnx::{self, messages as proto};
 use tilewright_network::profile::{PROFILES, Profile};
 use tilewright_network::run::Difference;
+use tilewright_network::run::Tolerance;
 use tilewright_network::{reference, scopes};
 
 /// A model under construction.
@@ -163,6 +164,7 @@ pub(crate) struct Lowered {
     pub(crate) module: Module,
     pub(crate) plan: MemoryPlan,
     pub(crate) given: Vec<Vec<f32>>,
+    pub(crate) tolerance: Tolerance,
 }
 
 pub(crate) fn lowered_without_proof(model: Model, profile: &Profile) -> (Model, Network, MemoryPlan) {
@@ -203,7 +205,7 @@ impl Lowered {
             (0..count).map(|at| element(number + 99, at)).collect()
         });
         let given = given.collect();
-        Self { model, network, module: Module { funcs }, plan, given }
+        Self { model, network, module: Module { funcs }, plan, given, tolerance: Tolerance::of(profile) }
     }
 
     /// The inputs of the graph.
@@ -219,9 +221,9 @@ impl Lowered {
     /// Runs the kernels in the interpreter, and compares every tensor with the reference.
     pub(crate) fn interpreted(&self, inputs: &[Tensor]) -> Vec<Difference> {
         let network = runtime::Network::new(&self.network.graph, &self.plan, &self.module).unwrap();
-        let written = interpret_graph(&network, inputs).unwrap_or_else(|fault| panic!("{fault:?}"));
-        let written: Vec<&[Tensor]> = written.iter().map(Vec::as_slice).collect();
+        let run = interpret_graph(&network, inputs).unwrap_or_else(|fault| panic!("{fault:?}"));
+        let written: Vec<&[Tensor]> = run.steps.iter().map(|step| step.written.as_slice()).collect();
         let values = reference::evaluate(&self.model, &self.given).unwrap();
-        self.network.differences(&self.model, &values, &written).into_iter().flatten().collect()
+        self.network.differences(&self.model, &values, &written, self.tolerance).into_iter().flatten().collect()
     }
 }

@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
+use tilewright_device::DeviceHost;
 use tilewright_interp::Tensor;
 use tilewright_ir::{MemoryPlan, Module, PoolRules, TextureLimits};
-use tilewright_script::Source;
+use tilewright_script::{Dialect, Source, print_module_in};
 use tilewright_verify::{Judge, Report};
 
 use super::{Args, Output, say, write};
@@ -14,14 +15,16 @@ use crate::cli::exit::ExitStatus;
 use crate::cli::failure::Failure;
 use crate::cli::input::Input;
 use crate::cli::options::{Global, Shapes};
-use crate::cli::plan::model::{self, Loaded, target_or_default};
+use crate::cli::plan::model::{self, Loaded};
 use crate::cli::plan::run::{Proved, Request, lowered};
 use crate::cli::plan::{self, Planner};
 use crate::cli::printer::Printer;
+use crate::cli::target::Target;
 use crate::deploy::{Argument, Deployment};
 use crate::graph::Document;
+use crate::network::npy::Array;
+use crate::network::npz;
 use crate::network::place::{Arrangement, Operand};
-use crate::network::profile::Profile;
 use crate::pipeline::outcome::Summary;
 use crate::pipeline::{self, Program};
 use crate::planner;
@@ -35,15 +38,20 @@ use crate::runtime::{self, GraphFault, Network};
 /// Options for models and graphs.
 #[derive(clap::Args, Debug)]
 pub(super) struct NetworkArgs {
-    /// For a model: what it is compiled for, `opencl`, `opencl --device=adreno` (the default) or `opencl --device=mali`
+    /// For a model: what it is compiled for, `opencl`, `opencl --device=adreno` (the default), `opencl --device=mali`, or `device` or `device:ID`,
+    /// which is read; with the options --pitch=N, --group=N and --half
     #[arg(long, value_name = "TARGET")]
-    target: Option<Profile>,
+    target: Option<Target>,
     /// For a graph: the TVMScript or TE file with the functions of its steps
     #[arg(long, value_name = "KERNELS.py")]
     kernels: Option<String>,
     /// For a model or a graph: who plans its memory
     #[arg(long, value_enum)]
     planner: Option<Planner>,
+    /// For a model or a graph: also write kernels.py and weights.npz, with which `tilewright plan DIR/graph.json --run
+    /// DIR/kernels.py` proves and runs the graph of the folder
+    #[arg(long)]
+    executor: bool,
 }
 
 impl NetworkArgs {
@@ -56,6 +64,7 @@ impl NetworkArgs {
             ("--target", self.target.is_some()),
             ("--kernels", self.kernels.is_some()),
             ("--planner", self.planner.is_some()),
+            ("--executor", self.executor),
         ];
         let Some((option, _)) = used.iter().find(|(_, used)| *used) else { return Ok(()) };
         let message = format!("{option} is for models and graphs, and {file} is a program");
@@ -86,7 +95,7 @@ struct Subject {
 /// # Errors
 /// Bad input, or a folder that cannot be written.
 pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let subject = subject(args, printer)?;
+    let subject = subject(args, &global.host, printer)?;
     let Subject { source, document, rules, .. } = &subject;
     let (graph, rules, limits) = (&document.graph, *rules, rules.limits);
     let options = crate::cli::pipeline_options(global, &Shapes::default(), None);
@@ -111,7 +120,7 @@ pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Some(RunReport { kernels: subject.kernels.clone(), seed: global.seed, functions, devices: Vec::new() });
     report.model = subject.model.as_ref().map(|loaded| {
         let Loaded { model, storage, network, profile } = loaded;
-        ModelReport::new(model, storage, network, profile.name, false)
+        ModelReport::new(model, storage, network, &profile.label(), false)
     });
     let status = if report.reports().any(Report::is_internal) {
         ExitStatus::Internal
@@ -123,6 +132,9 @@ pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     check_names(&subject)?;
     let mut outputs = files(args, &subject, &plan, &proved)?;
+    if args.network.executor {
+        outputs.extend(executor_files(&subject, args.dialect.dialect)?);
+    }
     outputs.push(Output::text("report.json".to_owned(), report.to_json() + "\n"));
     write(&args.output, &outputs)?;
     say(args, report.summary(), &source.name, &outputs, printer)?;
@@ -139,18 +151,18 @@ fn refused(args: &Args, report: &PlanReport, status: ExitStatus, printer: &Print
 }
 
 /// Reads the model or the graph.
-fn subject(args: &Args, printer: &mut Printer) -> Result<Subject, Failure> {
+fn subject(args: &Args, host: &DeviceHost, printer: &mut Printer) -> Result<Subject, Failure> {
     let (file, network) = (&args.file, &args.network);
     let wrong = |code, message: &str| Failure::plain(file, code, message);
     if model::is_model(file) {
         if network.kernels.is_some() {
             return Err(wrong("model-kernels", "a model has kernels of its own, so that --kernels is not for it"));
         }
-        let profile = target_or_default(network.target.as_ref());
+        let profile = Target::profile(network.target.as_ref(), host)?;
         let limits = args.limits.limits.unwrap_or(profile.limits);
         let (loaded, source) = model::load(file, &profile, limits)?;
         let document = Document { graph: loaded.network.graph.clone(), plan: None };
-        let kernels = Source { name: format!("{file} for {}", loaded.profile.name), text: String::new() };
+        let kernels = Source { name: format!("{file} for {}", loaded.profile.label()), text: String::new() };
         let programs = loaded.network.programs.clone();
         let rules = PoolRules { limits, pitch: profile.pitch };
         return Ok(Subject { source, document, kernels, programs, model: Some(loaded), rules });
@@ -214,9 +226,10 @@ fn files(args: &Args, subject: &Subject, plan: &MemoryPlan, proved: &Proved) -> 
         GraphFault::Input(faults) => of_graph(faults),
         GraphFault::Engine(fault) => Failure::Internal(format!("{fault:?}")),
     })?;
+    let target = subject.model.as_ref().map_or("opencl".to_owned(), |loaded| loaded.profile.label());
     let deployment = Deployment {
         file: &subject.source.name,
-        target: subject.model.as_ref().map_or("opencl", |loaded| loaded.profile.name),
+        target: &target,
         limits: subject.rules.limits,
         graph,
         plan,
@@ -225,6 +238,22 @@ fn files(args: &Args, subject: &Subject, plan: &MemoryPlan, proved: &Proved) -> 
     };
     let files = deployment.files().map_err(|fault| Failure::Internal(fault.to_string()))?;
     Ok(files.into_iter().map(|file| Output { name: file.name, contents: file.contents }).collect())
+}
+
+/// What the executor needs beside `graph.json`: the functions of the steps before the passes, and the packed constants by name.
+fn executor_files(subject: &Subject, dialect: Dialect) -> Result<Vec<Output>, Failure> {
+    let funcs = subject.programs.iter().map(|program| program.scheduled_func().clone()).collect();
+    let kernels =
+        print_module_in(&Module { funcs }, dialect).map_err(|faults| Failure::input(&subject.kernels, faults))?;
+    let mut weights: Vec<(&str, Array)> = Vec::new();
+    for (tensor, argument) in subject.document.graph.graph.tensors.iter().zip(arguments(subject, inputs(subject)?)) {
+        let Some(constant) = argument.constant else { continue };
+        let packed = Operand { dtype: tensor.dtype.scalar, ..Operand::plain(&tensor.shape) };
+        weights.push((&tensor.name, Array { shape: tensor.shape.clone(), elements: packed.unpacked(&constant) }));
+    }
+    let weights = npz::write(weights.iter().map(|(name, array)| (*name, array))).map_err(Failure::Internal)?;
+    let weights = Output { name: "weights.npz".to_owned(), contents: weights };
+    Ok(vec![Output::text("kernels.py".to_owned(), kernels), weights])
 }
 
 /// The inputs of the graph: packed constants, and zeros for what the caller gives when the network runs.

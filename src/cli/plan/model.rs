@@ -1,24 +1,26 @@
 //! Models: `tilewright plan MODEL.onnx` reads a model, decides what is in textures and makes the kernels; with `--run` they are proved,
 //! run on the devices, and every tensor is compared with the reference of `tilewright-network`.
 
-use std::fs;
 use std::path::Path;
 
+use tilewright_device::DeviceHost;
 use tilewright_interp::Tensor;
 use tilewright_ir::{Diagnostic, TextureLimits};
 use tilewright_script::Source;
 use tilewright_verify::Judge;
 
+use super::arrays::{ArrayArgs, Contents, Exchanged, Known, contents};
 use super::run::{self, Proved, Request};
 use crate::cli::failure::Failure;
-use crate::cli::output;
 use crate::cli::printer::Printer;
+use crate::cli::target::Target;
 use crate::harness::inputs::Numbers;
 use crate::harness::opencl::OpenCl;
 use crate::network::lower::{self, Network};
 use crate::network::model::{Model, Value};
-use crate::network::npy::{self, Array};
-use crate::network::profile::{PROFILES, Profile};
+use crate::network::npy::Array;
+use crate::network::profile::Profile;
+use crate::network::run::Tolerance;
 use crate::network::scopes::{self, Storage};
 use crate::network::{onnx, reference, run as comparison};
 use crate::pipeline::engines;
@@ -27,97 +29,38 @@ use crate::report::model::ModelReport;
 use crate::report::plan_run::{DeviceRow, DifferenceRow, RunReport};
 use crate::runtime::{self, Expected, GraphFault, run_graph};
 
-/// Longest model read, in bytes: the weights of the classic networks are below 600 MB.
-const MAX_BYTES: u64 = 1 << 30;
-
 /// The name of the interpreter among the devices.
 const INTERPRETER: &str = "the interpreter";
 
 /// Options that only models have.
 #[derive(clap::Args, Debug)]
 pub(super) struct ModelArgs {
-    /// For a model: what it is planned for, `opencl`, `opencl --device=adreno` (the default) or `opencl --device=mali`
+    /// For a model: what it is planned for, `opencl`, `opencl --device=adreno` (the default), `opencl --device=mali`, or `device` or `device:ID`,
+    /// which is read; with the options --pitch=N, --group=N and --half
     #[arg(long, value_name = "TARGET")]
-    target: Option<Profile>,
+    target: Option<Target>,
     /// For a model: list where each value is kept, and why
     #[arg(long)]
     explain: bool,
-    /// For a model: the contents of an input, as `.npy`, or as `.pb` as ONNX ships test data; random numbers if not given
-    #[arg(long = "input", value_name = "NAME=FILE", value_parser = pair)]
-    inputs: Vec<(String, String)>,
-    /// For a model: an expected output, which is compared with the device's
-    #[arg(long = "expect", value_name = "NAME=FILE", value_parser = pair)]
-    expected: Vec<(String, String)>,
-    /// For a model: write an output of the device to a `.npy` file
-    #[arg(long = "save", value_name = "NAME=FILE", value_parser = pair)]
-    saved: Vec<(String, String)>,
     /// For a model: compare every tensor with the interpreter's as well, value by value
     #[arg(long)]
     compare: bool,
 }
 
-/// `NAME=FILE`; a name may contain `=`.
-fn pair(text: &str) -> Result<(String, String), String> {
-    match text.rsplit_once('=') {
-        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.to_owned())),
-        Some(_) | None => Err("expected NAME=FILE".to_owned()),
-    }
-}
-
 impl ModelArgs {
     /// The first of these options that was given.
     pub(super) fn first_used(&self) -> Option<&'static str> {
-        let used = [
-            ("--target", self.target.is_some()),
-            ("--explain", self.explain),
-            ("--input", !self.inputs.is_empty()),
-            ("--expect", !self.expected.is_empty()),
-            ("--save", !self.saved.is_empty()),
-            ("--compare", self.compare),
-        ];
+        let used = [("--target", self.target.is_some()), ("--explain", self.explain), ("--compare", self.compare)];
         used.iter().find(|(_, used)| *used).map(|(name, _)| *name)
     }
 
-    /// The target.
-    pub(super) fn profile(&self) -> Profile {
-        target_or_default(self.target.as_ref())
-    }
-
-    /// Refuses names that are no inputs or outputs of the model.
+    /// The target of a model; nothing for a graph, which says itself what is in textures.
     ///
     /// # Errors
-    /// The first of them.
-    pub(super) fn check_names(&self, path: &str, loaded: &Loaded) -> Result<(), Failure> {
-        let model = &loaded.model;
-        for (option, named, known) in [
-            ("--input", &self.inputs, &model.inputs),
-            ("--expect", &self.expected, &model.outputs),
-            ("--save", &self.saved, &model.outputs),
-        ] {
-            let names: Vec<&str> = known.iter().map(|&value| model.values[value].name.as_str()).collect();
-            if let Some((name, _)) = named.iter().find(|(name, _)| !names.contains(&name.as_str())) {
-                let failure = Failure::plain(path, "model-value", format!("{option} names `{name}`, which it cannot"));
-                return Err(failure.with_help(&format!("it can name {}", names.join(", "))));
-            }
-        }
-        Ok(())
+    /// It is to be read from a device that is not there.
+    pub(super) fn profile(&self, path: &str, host: &DeviceHost) -> Result<Option<Profile>, Failure> {
+        if is_model(path) { Target::profile(self.target.as_ref(), host).map(Some) } else { Ok(None) }
     }
-
-    /// What the width of each texture is a multiple of.
-    pub(super) fn pitch(&self, path: &str) -> u64 {
-        if is_model(path) { self.profile().pitch } else { 1 }
-    }
-
-    /// The largest texture: as stated; that of the target for a model; what every device has for a graph.
-    pub(super) fn limits(&self, path: &str, stated: Option<TextureLimits>) -> TextureLimits {
-        let default = || if is_model(path) { self.profile().limits } else { TextureLimits::PROMISED };
-        stated.unwrap_or_else(default)
-    }
-}
-
-/// The target of a model: that which was named, or a device with textures.
-pub(in crate::cli) fn target_or_default(named: Option<&Profile>) -> Profile {
-    named.cloned().unwrap_or_else(|| PROFILES[1].clone())
 }
 
 /// Whether a path names a model.
@@ -147,32 +90,21 @@ pub(in crate::cli) fn load(path: &str, profile: &Profile, limits: TextureLimits)
     Ok((Loaded { model, storage, network, profile }, source))
 }
 
-/// The bytes of a file.
-fn contents(path: &str) -> Result<Vec<u8>, Failure> {
-    let cannot = |error: std::io::Error| Failure::plain(path, "cannot-read", format!("cannot read {path}: {error}"));
-    if fs::metadata(path).map_err(cannot)?.len() > MAX_BYTES {
-        return Err(Failure::plain(path, "too-long", format!("{path} is longer than {} MiB", MAX_BYTES >> 20)));
-    }
-    fs::read(path).map_err(cannot)
-}
-
-/// The array in a file, which has to have the shape of a value.
-fn array(path: &str, value: &Value) -> Result<Array, Failure> {
-    let bytes = contents(path)?;
-    let is_message = Path::new(path).extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("pb"));
-    let read = if is_message { npy::read_message(&bytes) } else { npy::read(&bytes) };
-    let wrong = |what: String| Failure::plain(path, "model-array", format!("{path}: {what}"));
-    let array = read.map_err(wrong)?;
-    if array.shape == value.shape {
-        return Ok(array);
-    }
-    Err(wrong(format!("its shape is {:?}, and `{}` has the shape {:?}", array.shape, value.name, value.shape)))
-}
-
 impl Loaded {
+    /// Reads the files of arrays that options name.
+    ///
+    /// # Errors
+    /// A name is no input or output of the model, or a file is no array of its shape.
+    pub(super) fn exchanged(&self, args: &ArrayArgs, path: &str) -> Result<Exchanged, Failure> {
+        let known = |values: &[usize]| -> Vec<Known<'_>> {
+            values.iter().map(|&value| &self.model.values[value]).map(|value| (&*value.name, &*value.shape)).collect()
+        };
+        args.read(path, &known(&self.model.inputs), &known(&self.model.outputs))
+    }
+
     /// The report on the model.
     pub(super) fn report(&self, args: &ModelArgs) -> ModelReport {
-        ModelReport::new(&self.model, &self.storage, &self.network, self.profile.name, args.explain)
+        ModelReport::new(&self.model, &self.storage, &self.network, &self.profile.label(), args.explain)
     }
 
     /// Proves the kernels and runs them on the devices. Nothing is run unless the plan and all kernels are proved.
@@ -182,10 +114,10 @@ impl Loaded {
     pub(super) fn run(
         &self,
         request: &Request<'_>,
-        args: &ModelArgs,
+        (args, exchanged): (&ModelArgs, &Exchanged),
         (judge, printer): (&Judge, &mut Printer),
     ) -> Result<RunReport, Failure> {
-        let given = self.given(args, request.options.seed)?;
+        let given = self.given(exchanged, request.options.seed);
         let source = Source { name: self.model_name(request), text: String::new() };
         let programs = self.network.programs.iter().cloned();
         let (functions, proved) = run::lowered(programs, request, judge, &source, printer)?;
@@ -194,7 +126,12 @@ impl Loaded {
             report.devices.push(run::blocked(request.summary, &report.functions));
             return Ok(report);
         };
-        let prepared = self.prepared(request, &given, args)?;
+        let progress = printer.progress();
+        progress.set_message("computing the reference");
+        progress.tick();
+        let prepared = self.prepared(request, &given, exchanged)?;
+        progress.set_message("running and comparing");
+        progress.tick();
         for opened in engines::open(&request.options.device, &request.options.host) {
             report.devices.push(match opened {
                 Ok(device) => self.on_device(request, &prepared, &proved, (args, &device))?,
@@ -202,21 +139,26 @@ impl Loaded {
             });
         }
         if report.devices.is_empty() {
-            report.devices.push(self.interpreted(request, &prepared, &proved, args)?);
+            report.devices.push(self.interpreted(request, &prepared, &proved)?);
         }
+        progress.finish_and_clear();
         Ok(report)
     }
 
+    fn tolerance(&self) -> Tolerance {
+        Tolerance::of(&self.profile)
+    }
+
     fn model_name(&self, request: &Request<'_>) -> String {
-        format!("{} for {}", request.source.name, self.profile.name)
+        format!("{} for {}", request.source.name, self.profile.label())
     }
 
     /// The logical elements of each input of the model: read from files, or random numbers.
-    fn given(&self, args: &ModelArgs, seed: u64) -> Result<Vec<Vec<f32>>, Failure> {
+    fn given(&self, exchanged: &Exchanged, seed: u64) -> Vec<Vec<f32>> {
         let element = |(&value, part): (&usize, u64)| {
             let value = &self.model.values[value];
-            if let Some((_, file)) = args.inputs.iter().find(|(name, _)| *name == value.name) {
-                return Ok(array(file, value)?.elements);
+            if let Some(elements) = exchanged.input(&value.name) {
+                return elements.to_vec();
             }
             let mut numbers = Numbers::new(seed, part);
             let count = usize::try_from(value.n_elements()).unwrap_or(usize::MAX);
@@ -225,13 +167,18 @@ impl Loaded {
                 tilewright_ir::Scalar::Float(number) => number as f32,
                 tilewright_ir::Scalar::Int(_) => 0.0,
             };
-            Ok((0..count).map(number).collect())
+            (0..count).map(number).collect()
         };
         self.model.inputs.iter().zip(0..).map(element).collect()
     }
 
     /// The inputs of the graph, the reference and the expected outputs.
-    fn prepared(&self, request: &Request<'_>, given: &[Vec<f32>], args: &ModelArgs) -> Result<Prepared, Failure> {
+    fn prepared<'a>(
+        &self,
+        request: &Request<'_>,
+        given: &[Vec<f32>],
+        exchanged: &'a Exchanged,
+    ) -> Result<Prepared<'a>, Failure> {
         let wrong = |what: String| Failure::plain(&request.source.name, "model-inputs", what);
         let tensor = |value: &Value| {
             let known =
@@ -243,55 +190,45 @@ impl Loaded {
         };
         let inputs = self.network.inputs(&self.model, &tensor).map_err(wrong)?;
         let reference = reference::evaluate(&self.model, given).map_err(wrong)?;
-        let mut expected = Vec::new();
-        for (name, file) in &args.expected {
-            let value = self.model.values.iter().find(|value| value.name == *name);
-            let value = value.ok_or_else(|| wrong(format!("there is no value `{name}`")))?;
-            expected.push((name.clone(), file.clone(), array(file, value)?.elements));
-        }
-        Ok(Prepared { inputs, reference, expected })
+        Ok(Prepared { inputs, reference, exchanged })
     }
 
     /// Runs the kernels in the interpreter, as `--device none` asks.
     fn interpreted(
         &self,
         request: &Request<'_>,
-        prepared: &Prepared,
+        prepared: &Prepared<'_>,
         proved: &Proved,
-        args: &ModelArgs,
     ) -> Result<DeviceRow, Failure> {
         let of_graph = |faults| Failure::input(request.source, faults);
         let network = runtime::Network::new(request.graph, request.plan, &proved.module).map_err(of_graph)?;
-        let written = match runtime::interpret_graph(&network, &prepared.inputs) {
-            Ok(written) => written,
+        let run = match runtime::interpret_graph(&network, &prepared.inputs) {
+            Ok(run) => run,
             Err(GraphFault::Input(faults)) => return Err(of_graph(faults)),
             Err(GraphFault::Engine(fault)) => return Ok(DeviceRow::fault(Some(INTERPRETER.to_owned()), fault)),
         };
-        let written: Vec<&[Tensor]> = written.iter().map(Vec::as_slice).collect();
+        let written: Vec<&[Tensor]> = run.steps.iter().map(|step| step.written.as_slice()).collect();
         let mut rows = self.rows(prepared, &written);
-        self.against_files(prepared, args, &mut rows, |name| self.written(name, &written))?;
-        Ok(DeviceRow::interpreted(INTERPRETER.to_owned(), rows))
+        self.against_files(prepared, &mut rows, |name| self.written(name, &written))?;
+        Ok(DeviceRow::ran_model(INTERPRETER.to_owned(), &run, rows, false))
     }
 
     /// Compares and writes the outputs that options name; `output` returns the elements of one.
     fn against_files(
         &self,
-        prepared: &Prepared,
-        args: &ModelArgs,
+        prepared: &Prepared<'_>,
         rows: &mut Vec<DifferenceRow>,
         output: impl Fn(&str) -> Option<Vec<f32>>,
     ) -> Result<(), Failure> {
         let found = |name: &str| output(name).ok_or_else(|| Failure::Internal(format!("`{name}` was not read back")));
-        for (name, file, expected) in &prepared.expected {
-            rows.push(difference(comparison::compare(name, expected, &found(name)?), file));
+        for Contents { name, file, elements } in &prepared.exchanged.expected {
+            rows.push(difference(comparison::compare(name, (elements, &found(name)?), self.tolerance()), file));
         }
-        for (name, file) in &args.saved {
+        prepared.exchanged.save(|name| {
             let value = self.model.values.iter().find(|value| value.name == *name);
             let shape = value.map(|value| value.shape.clone()).unwrap_or_default();
-            let bytes = npy::write(&Array { shape, elements: found(name)? }).map_err(Failure::Internal)?;
-            output::write_bytes(Path::new(file), &bytes)?;
-        }
-        Ok(())
+            Ok(Array { shape, elements: found(name)? })
+        })
     }
 
     /// The elements of an output, from the tensors that the steps wrote: those of the tensor that it shows, if it is a view.
@@ -314,8 +251,8 @@ impl Loaded {
     }
 
     /// The tensors that the steps wrote, compared with the reference.
-    fn rows(&self, prepared: &Prepared, written: &[&[Tensor]]) -> Vec<DifferenceRow> {
-        let all = self.network.differences(&self.model, &prepared.reference, written);
+    fn rows(&self, prepared: &Prepared<'_>, written: &[&[Tensor]]) -> Vec<DifferenceRow> {
+        let all = self.network.differences(&self.model, &prepared.reference, written, self.tolerance());
         all.into_iter().flatten().map(|one| difference(one, "the reference")).collect()
     }
 
@@ -323,7 +260,7 @@ impl Loaded {
     fn on_device(
         &self,
         request: &Request<'_>,
-        prepared: &Prepared,
+        prepared: &Prepared<'_>,
         proved: &Proved,
         (args, device): (&ModelArgs, &OpenCl),
     ) -> Result<DeviceRow, Failure> {
@@ -343,7 +280,7 @@ impl Loaded {
         };
         let written: Vec<&[Tensor]> = run.steps.iter().map(|step| step.written.as_slice()).collect();
         let mut rows = self.rows(prepared, &written);
-        self.against_files(prepared, args, &mut rows, |name| self.output(name, &run))?;
+        self.against_files(prepared, &mut rows, |name| self.output(name, &run))?;
         Ok(DeviceRow::ran_model(label, &run, rows, args.compare))
     }
 
@@ -358,14 +295,14 @@ impl Loaded {
 }
 
 /// What the devices get and are compared with.
-struct Prepared {
+struct Prepared<'a> {
     inputs: Vec<Tensor>,
     reference: Vec<Option<Vec<f32>>>,
-    /// Name, file and elements.
-    expected: Vec<(String, String, Vec<f32>)>,
+    exchanged: &'a Exchanged,
 }
 
-fn difference(one: comparison::Difference, against: &str) -> DifferenceRow {
+/// The row of a comparison.
+pub(super) fn difference(one: comparison::Difference, against: &str) -> DifferenceRow {
     let comparison::Difference { tensor, compared, different, largest, .. } = one;
     DifferenceRow { tensor, against: against.to_owned(), compared, different, largest }
 }

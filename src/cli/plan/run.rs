@@ -1,10 +1,13 @@
 //! The option `--run`: proves the kernels of a planned graph, runs them on the devices and compares with the
 //! interpreter.
 
-use tilewright_ir::{MemoryPlan, Module, TextureLimits};
+use tilewright_interp::Tensor;
+use tilewright_ir::{Diagnostic, GraphTensor, MemoryPlan, Module, TensorRole, TextureLimits};
 use tilewright_script::Source;
 use tilewright_verify::Judge;
 
+use super::arrays::{ArrayArgs, Contents, Exchanged, Known};
+use super::model::difference;
 use crate::cli::failure::Failure;
 use crate::cli::input::Input;
 use crate::cli::printer::Printer;
@@ -12,6 +15,9 @@ use crate::graph::NamedGraph;
 use crate::harness::engine::EngineFault;
 use crate::harness::inputs::Numbers;
 use crate::harness::opencl::OpenCl;
+use crate::network::npy::Array;
+use crate::network::place::Operand;
+use crate::network::run::{Tolerance, compare};
 use crate::pipeline::limits::explained;
 use crate::pipeline::outcome::{Blocked, Summary};
 use crate::pipeline::{self, Options, Program, engines};
@@ -41,21 +47,15 @@ pub(in crate::cli) struct Request<'a> {
 pub(super) fn run(
     request: &Request<'_>,
     kernels: &str,
-    judge: &Judge,
-    printer: &mut Printer,
+    exchanged: &Exchanged,
+    (judge, printer): (&Judge, &mut Printer),
 ) -> Result<RunReport, Failure> {
     let input = Input::read(kernels)?;
     let read = pipeline::read(&input.source.text, input.function.as_deref());
     let read = read.map_err(|faults| Failure::input(&input.source, faults))?;
     printer.diagnostics(&input.source, &read.warnings);
     let of_graph = |faults| Failure::input(request.source, faults);
-    let given = request.graph.graph.tensors.iter().filter(|tensor| tensor.role.is_given());
-    let inputs = given.zip(0..).map(|(tensor, part)| {
-        let numbers = Numbers::new(request.options.seed, part).tensor(tensor.dtype, &tensor.shape);
-        numbers.map_err(|what| format!("input `{}`: {what}", tensor.name))
-    });
-    let inputs = inputs.collect::<Result<Vec<_>, _>>();
-    let inputs = inputs.map_err(|what| Failure::plain(&request.source.name, "graph-inputs", what))?;
+    let inputs = inputs(request, exchanged)?;
     let as_read = Module { funcs: read.programs.iter().map(|program| program.func.clone()).collect() };
     let network = Network::new(request.graph, request.plan, &as_read).map_err(of_graph)?;
     let wanted: Vec<&str> = network.functions.iter().map(|func| func.name.as_str()).collect();
@@ -71,11 +71,16 @@ pub(super) fn run(
     network.check(&inputs).map_err(of_graph)?;
     for opened in engines::open(&request.options.device, &request.options.host) {
         report.devices.push(match opened {
-            Ok(device) => on_device(&network, &inputs, &device).map_err(of_graph)?,
+            Ok(device) => on_device(&network, request.graph, (&inputs, exchanged), &device)?.map_err(of_graph)?,
             Err(fault) => DeviceRow::fault(None, fault),
         });
     }
     if report.devices.is_empty() {
+        if exchanged.saves() || !exchanged.expected.is_empty() {
+            let message = "an option needs the results of a device, and --device none runs nothing";
+            return Err(Failure::plain(&request.source.name, "plan-option", message)
+                .with_help("leave out --save and --expect, or name a device"));
+        }
         report.devices.push(DeviceRow::not_requested());
     }
     Ok(report)
@@ -108,12 +113,13 @@ pub(in crate::cli) fn lowered(
 ) -> Result<(Vec<FunctionRow>, Option<Proved>), Failure> {
     // A function that is not proved does not stop the others: the report lists every one of them.
     let (mut rows, mut funcs, mut before, mut complete) = (Vec::new(), Vec::new(), Vec::new(), true);
-    let progress = printer.progress();
+    let programs: Vec<Program> = programs.collect();
+    let progress = printer.progress_of(programs.len());
     for mut program in programs {
         let (device, host) = (&request.options.device, &request.options.host);
         let limits = pipeline::limits::set(&mut program, Some(request.limits), device, host);
         let mut observe = |function: &str, step: &str| {
-            progress.set_message(format!("{function}: {step}"));
+            progress.set_message(format!("proving {function}: {step}"));
             progress.tick();
         };
         let lowering = pipeline::lower(&program, judge, request.options.allow_unknown, &mut observe);
@@ -122,6 +128,7 @@ pub(in crate::cli) fn lowered(
         complete &= lowering.is_complete();
         funcs.push(lowering.last().clone());
         before.push(program.func.clone());
+        progress.inc(1);
         let (name, verdict) = (program.func.name, lowering.summary());
         rows.push(FunctionRow { name, verdict, steps: lowering.steps });
     }
@@ -130,16 +137,69 @@ pub(in crate::cli) fn lowered(
     Ok((rows, complete.then_some(proved)))
 }
 
-/// Runs the graph on one device. Only faults of the input are errors; those of the device become the row of the report.
+/// Runs the graph on one device. Faults of the device become the row of the report; those of the input are returned apart from
+/// failures of files.
 fn on_device(
     network: &Network<'_>,
-    inputs: &[tilewright_interp::Tensor],
+    graph: &NamedGraph,
+    (inputs, exchanged): (&[Tensor], &Exchanged),
     device: &OpenCl,
-) -> Result<DeviceRow, Vec<tilewright_ir::Diagnostic>> {
+) -> Result<Result<DeviceRow, Vec<Diagnostic>>, Failure> {
     let label = device.session().info().label();
-    match run_graph(network, inputs, device.session()) {
-        Ok(run) => Ok(DeviceRow::ran(label, &run)),
-        Err(GraphFault::Input(found)) => Err(found),
-        Err(GraphFault::Engine(fault)) => Ok(DeviceRow::fault(Some(label), fault)),
+    let run = match run_graph(network, inputs, device.session()) {
+        Ok(run) => run,
+        Err(GraphFault::Input(found)) => return Ok(Err(found)),
+        Err(GraphFault::Engine(fault)) => return Ok(Ok(DeviceRow::fault(Some(label), fault))),
+    };
+    let outputs = graph.graph.tensors.iter().filter(|tensor| tensor.role == TensorRole::Output);
+    let outputs: Vec<(&GraphTensor, &Tensor)> = outputs.zip(&run.outputs).collect();
+    let found = |name: &str| {
+        let found = outputs.iter().find(|(tensor, _)| tensor.name == name);
+        let (tensor, value) = found.ok_or_else(|| Failure::Internal(format!("`{name}` was not read back")))?;
+        Ok(Array { shape: tensor.shape.clone(), elements: operand(tensor).unpacked(value) })
+    };
+    let mut rows = Vec::new();
+    for Contents { name, file, elements } in &exchanged.expected {
+        rows.push(difference(compare(name, (elements, &found(name)?.elements), Tolerance::SINGLE), file));
     }
+    exchanged.save(found)?;
+    Ok(Ok(DeviceRow::ran_model(label, &run, rows, true)))
+}
+
+/// A tensor of a graph as an operand: row-major in its physical shape.
+fn operand(tensor: &GraphTensor) -> Operand {
+    Operand { dtype: tensor.dtype.scalar, ..Operand::plain(&tensor.shape) }
+}
+
+/// Whether a file can hold the elements of a tensor: files have float32, which holds float16 and bfloat16 as well.
+fn is_in_files(tensor: &GraphTensor) -> bool {
+    let scalar = tensor.dtype.scalar;
+    tensor.dtype.is_scalar() && scalar.is_float() && scalar.bytes() <= 4
+}
+
+/// Reads the files of arrays that options name: those of tensors of floats.
+///
+/// # Errors
+/// A name is no input or output, its tensor has other elements than floats, or a file is no array of its shape.
+pub(super) fn exchanged(args: &ArrayArgs, graph: &NamedGraph, path: &str) -> Result<Exchanged, Failure> {
+    let tensors = &graph.graph.tensors;
+    let known = |is_wanted: &dyn Fn(&GraphTensor) -> bool| -> Vec<Known<'_>> {
+        let wanted = tensors.iter().filter(|tensor| is_wanted(tensor) && is_in_files(tensor));
+        wanted.map(|tensor| (&*tensor.name, &*tensor.shape)).collect()
+    };
+    args.read(path, &known(&|tensor| tensor.role.is_given()), &known(&|tensor| tensor.role == TensorRole::Output))
+}
+
+/// The inputs of a graph: from files, or random numbers.
+fn inputs(request: &Request<'_>, exchanged: &Exchanged) -> Result<Vec<Tensor>, Failure> {
+    let given = request.graph.graph.tensors.iter().filter(|tensor| tensor.role.is_given());
+    let input = |(tensor, part): (&GraphTensor, u64)| {
+        let made = match exchanged.input(&tensor.name) {
+            Some(elements) => operand(tensor).packed(|at| elements[at]).map_err(|error| error.to_string()),
+            None => Numbers::new(request.options.seed, part).tensor(tensor.dtype, &tensor.shape),
+        };
+        made.map_err(|what| format!("input `{}`: {what}", tensor.name))
+    };
+    let inputs = given.zip(0..).map(input).collect::<Result<Vec<_>, _>>();
+    inputs.map_err(|what| Failure::plain(&request.source.name, "graph-inputs", what))
 }

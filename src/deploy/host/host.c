@@ -9,6 +9,7 @@
  *
  * The lines of plan.txt are executed in their order; docs/schemas.md of Tilewright describes each of them. */
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +45,23 @@ static void die(int code, const char *format, ...) {
 }
 
 static void *reserve(size_t bytes) {
-    void *memory = calloc(bytes + 1, 1);
+    void *memory = bytes < SIZE_MAX ? calloc(bytes + 1, 1) : NULL;
     if (!memory) die(BAD_DEVICE, "no memory for %zu bytes", bytes);
     return memory;
 }
 
 static void ok(cl_int status, const char *what) {
     if (status != CL_SUCCESS) die(BAD_DEVICE, "%s: OpenCL error %d", what, (int)status);
+}
+
+/* The product of two sizes; a size that no memory has if it is too large. */
+static size_t times(size_t a, size_t b) { return b != 0 && a > SIZE_MAX / 4 / b ? SIZE_MAX / 4 : a * b; }
+
+/* FNV-1a with 64 bits: shows a file that was damaged on its way. */
+static unsigned long long hash_of(const void *contents, size_t bytes) {
+    unsigned long long hash = 0xcbf29ce484222325ull;
+    for (size_t i = 0; i < bytes; i++) hash = (hash ^ ((const unsigned char *)contents)[i]) * 0x100000001b3ull;
+    return hash;
 }
 
 /* The whole contents of a file, with a 0 behind it. */
@@ -68,6 +79,7 @@ static unsigned char *load(const char *path, size_t *bytes) {
 }
 
 static unsigned char *load_from_folder(const char *name, size_t *bytes) {
+    if (strpbrk(name, "/\\")) die(BAD_INPUT, "plan.txt names the file %s, which is not in its folder", name);
     char *path = reserve(strlen(folder) + strlen(name) + 1);
     sprintf(path, "%s/%s", folder, name);
     unsigned char *contents = load(path, bytes);
@@ -103,12 +115,19 @@ static void open_device(int wanted) {
 
 static void make_object(struct object object, unsigned order, unsigned channel) {
     cl_int status = CL_SUCCESS;
-    size_t most = limit(CL_DEVICE_MAX_MEM_ALLOC_SIZE), bytes = object.width * object.height * object.texel;
+    size_t most = limit(CL_DEVICE_MAX_MEM_ALLOC_SIZE), bytes = times(times(object.width, object.height), object.texel);
     if (objects_made == objects_count) die(BAD_INPUT, "plan.txt has more memory than it says");
     if (bytes > most) die(BAD_DEVICE, "memory %zu has %zu bytes, and the device allows %zu", objects_made, bytes, most);
     if (object.is_image) {
         size_t width = limit(CL_DEVICE_IMAGE2D_MAX_WIDTH), height = limit(CL_DEVICE_IMAGE2D_MAX_HEIGHT);
         cl_image_format format = {order, channel};
+        /* Bytes of a channel: signed and unsigned integers of 8, 16 and 32 bits, halves, floats. */
+        static const unsigned char channel_bytes[] = {1, 2, 4, 1, 2, 4, 2, 4};
+        size_t channels = order == CL_R ? 1 : order == CL_RG ? 2 : order == CL_RGBA ? 4 : 0;
+        if (channels == 0 || channel < 0x10D7 || channel > 0x10DE || object.texel != channels * channel_bytes[channel - 0x10D7] ||
+            bytes == 0)
+            die(BAD_INPUT, "plan.txt: memory %zu is no texture: %zux%zu texels of %zu bytes, channels %u of type %u",
+                objects_made, object.width, object.height, object.texel, order, channel);
         cl_image_desc shape;
         memset(&shape, 0, sizeof shape);
         shape.image_type = CL_MEM_OBJECT_IMAGE2D;
@@ -126,13 +145,19 @@ static void make_object(struct object object, unsigned order, unsigned channel) 
     objects[objects_made++] = object;
 }
 
+/* Checks that a region lies in its object and has so many bytes. */
+static struct object *object_of(struct region r, size_t bytes) {
+    struct object *o = r.object < objects_made ? objects + r.object : NULL;
+    if (!o || r.x > o->width || r.width > o->width - r.x || r.y > o->height || r.height > o->height - r.y ||
+        bytes != times(times(r.width, r.height), o->texel))
+        die(BAD_INPUT, "plan.txt names a place that memory %zu does not have", r.object);
+    return o;
+}
+
 /* Copies a part of an object from or to the host; `bytes` has to be its size. */
 static void transfer(struct region r, void *host, size_t bytes, int is_write) {
-    struct object *o = objects + r.object;
+    struct object *o = object_of(r, bytes);
     size_t from[3] = {r.x, r.y, 0}, size[3] = {r.width, r.height, 1};
-    if (r.object >= objects_made || r.x > o->width || r.width > o->width - r.x || r.y > o->height ||
-        r.height > o->height - r.y || bytes != r.width * r.height * o->texel)
-        die(BAD_INPUT, "plan.txt names a place that memory %zu does not have", r.object);
     if (bytes == 0) return;
     if (o->is_image && is_write)
         ok(clEnqueueWriteImage(queue, o->memory, CL_TRUE, from, size, 0, 0, host, 0, NULL, NULL), "writing a texture");
@@ -144,16 +169,27 @@ static void transfer(struct region r, void *host, size_t bytes, int is_write) {
         ok(clEnqueueReadBuffer(queue, o->memory, CL_TRUE, r.x, bytes, host, 0, NULL, NULL), "reading a buffer");
 }
 
+/* `HASH FILE OPTIONS` */
 static void make_program(char *line) {
-    char *options = strchr(line, ' ');
+    static const char described[] = " -cl-kernel-arg-info";
+    unsigned long long expected;
+    int at = 0;
     size_t bytes;
+    if (sscanf(line, "%llx %n", &expected, &at) != 1 || !at) die(BAD_INPUT, "plan.txt: `program %s` is cut off", line);
+    line += at;
+    char *options = strchr(line, ' '), *all;
     if (options) *options++ = 0;
+    else options = line + strlen(line);
     if (programs_made == programs_count) die(BAD_INPUT, "plan.txt has more programs than it says");
     const char *source = (const char *)load_from_folder(line, &bytes);
+    if (hash_of(source, bytes) != expected) die(BAD_INPUT, "%s is not the file that belongs to plan.txt", line);
+    all = reserve(strlen(options) + sizeof described);
+    strcat(strcpy(all, options), described);
     cl_int status;
     cl_program program = clCreateProgramWithSource(context, 1, &source, &bytes, &status);
     ok(status, line);
-    status = clBuildProgram(program, 1, &device, options ? options : "", NULL, NULL);
+    status = clBuildProgram(program, 1, &device, all, NULL, NULL);
+    free(all);
     if (status != CL_SUCCESS) {
         char *log = reserve(1 << 16);
         clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 1 << 16, log, NULL);
@@ -163,15 +199,30 @@ static void make_program(char *line) {
     free((void *)source);
 }
 
-/* Sets argument `index` from a line: `memory PLACE`, `value BYTES HEX` or `local BYTES`. */
+/* Sets argument `index` from a line: `memory PLACE`, `value BYTES HEX` or `local BYTES`. What the kernel declares is compared, where the
+ * driver can tell: some do not notice a buffer for a texture. */
 static void set_argument(cl_kernel kernel, cl_uint index, const char *line, const char *name) {
     size_t number = 0;
     int at = 0;
     unsigned char bytes[128];
+    char type[64] = "";
+    cl_uint space = 0;
     cl_int status = -1;
+    int is_known =
+        clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type, NULL) == CL_SUCCESS &&
+        clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof space, &space, NULL) == CL_SUCCESS;
+    int is_image = strstr(type, "image2d_t") != NULL;
+    const char *wanted = "memory ";
+    if (!is_image && space == CL_KERNEL_ARG_ADDRESS_LOCAL) wanted = "local ";
+    if (!is_image && space == CL_KERNEL_ARG_ADDRESS_PRIVATE) wanted = "value ";
+    if (is_known && strncmp(line, wanted, strlen(wanted)) != 0)
+        die(BAD_INPUT, "plan.txt: `%s` is no argument of %s, which has a `%s`there", line, name, wanted);
     if (sscanf(line, "memory %zu", &number) == 1 && number < objects_made) {
+        if (is_known && is_image != objects[number].is_image)
+            die(BAD_INPUT, "plan.txt: memory %zu is no argument %u of %s, which is %s", number, index, name, type);
         status = clSetKernelArg(kernel, index, sizeof(cl_mem), &objects[number].memory);
-    } else if (sscanf(line, "value %zu %n", &number, &at) == 1 && at && number <= sizeof bytes) {
+    } else if (sscanf(line, "value %zu %n", &number, &at) == 1 && at && number <= sizeof bytes &&
+               strlen(line + at) == 2 * number) {
         for (size_t i = 0; i < number; i++) {
             unsigned byte;
             if (sscanf(line + at + 2 * i, "%2x", &byte) != 1) die(BAD_INPUT, "plan.txt: `%s` is cut off", line);
@@ -189,6 +240,7 @@ static void set_argument(cl_kernel kernel, cl_uint index, const char *line, cons
 /* Runs a kernel: `PROGRAM ARGUMENTS GX GY GZ LX LY LZ KERNEL`, then one line for each argument. */
 static void launch(const char *line, char **rest, int is_timed) {
     size_t program, n, global[3], local[3], most = 0;
+    cl_uint declared = 0;
     int at = 0;
     if (sscanf(line, "%zu %zu %zu %zu %zu %zu %zu %zu %n", &program, &n, global, global + 1, global + 2, local,
                local + 1, local + 2, &at) != 8 || program >= programs_made)
@@ -196,6 +248,8 @@ static void launch(const char *line, char **rest, int is_timed) {
     cl_int status;
     cl_kernel kernel = clCreateKernel(programs[program], line + at, &status);
     ok(status, line + at);
+    ok(clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof declared, &declared, NULL), line + at);
+    if (n != declared) die(BAD_INPUT, "plan.txt: %s has %u arguments, not %zu", line + at, declared, n);
     for (size_t i = 0; i < n; i++) {
         char *argument = *rest, *end = argument ? strchr(argument, '\n') : NULL;
         if (!end) die(BAD_INPUT, "plan.txt is cut off");
@@ -204,11 +258,12 @@ static void launch(const char *line, char **rest, int is_timed) {
         set_argument(kernel, (cl_uint)i, argument, line + at);
     }
     ok(clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL), line + at);
-    if (local[0] * local[1] * local[2] > most)
-        die(BAD_DEVICE, "%s has groups of %zu work-items, and the device allows %zu", line + at,
-            local[0] * local[1] * local[2], most);
+    size_t group = times(times(local[0], local[1]), local[2]);
+    if (group > most)
+        die(BAD_DEVICE, "%s has groups of %zu work-items, and the device allows %zu", line + at, group, most);
+    if (local[0] && (!local[1] || !local[2])) die(BAD_INPUT, "plan.txt: `launch %s` has an empty group", line);
     cl_event event;
-    if (global[0] * global[1] * global[2] != 0) {
+    if (global[0] && global[1] && global[2]) {
         ok(clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local[0] ? local : NULL, 0, NULL, &event), line + at);
         if (is_timed) {
             cl_ulong start = 0, end = 0;
@@ -250,6 +305,20 @@ static size_t header(char *text, const char *type, const size_t *shape, int rank
     return 10 + length;
 }
 
+/* The value of a key in the header of a .npy file, which is a dictionary as Python writes it; NULL if there is none. */
+static const char *value_of(const char *head, const char *key) {
+    size_t length = strlen(key);
+    for (const char *at = head; (at = strstr(at, key)) != NULL; at += length) {
+        char quote = at > head ? at[-1] : 0;
+        if ((quote != '\'' && quote != '"') || at[length] != quote) continue;
+        for (at += length + 1; *at == ' ';) at++;
+        if (*at != ':') return NULL;
+        for (at++; *at == ' ';) at++;
+        return at;
+    }
+    return NULL;
+}
+
 /* The elements in a file that holds exactly this tensor. */
 static unsigned char *elements(unsigned char *contents, size_t length, size_t bytes, const char *type, const size_t *shape,
                                int rank, const char *path) {
@@ -263,13 +332,17 @@ static unsigned char *elements(unsigned char *contents, size_t length, size_t by
     if (length < skip || n > length - skip) die(BAD_INPUT, "%s is cut off", path);
     unsigned char first = contents[skip + n];
     contents[skip + n] = 0;
-    const char *head = (const char *)contents + skip, *at = strstr(head, "'shape': (");
-    int is_same = at && strstr(head, "'fortran_order': False") && strstr(head, type);
-    if (at) at += strlen("'shape': (");
+    const char *head = (const char *)contents + skip, *found = value_of(head, "descr"), *at = value_of(head, "shape");
+    const char *order = value_of(head, "fortran_order");
+    size_t letters = strlen(type);
+    int is_same = found && order && at && *at == '(' && (*found == '\'' || *found == '"') &&
+                  strncmp(found + 1, type, letters) == 0 && found[1 + letters] == *found && strncmp(order, "False", 5) == 0;
+    if (is_same) at++;
     for (int i = 0; i < rank && is_same; i++) {
         char *next;
-        is_same = strtoull(at, &next, 10) == shape[i] && next != at;
-        for (at = next; *at == ',' || *at == ' '; at++) {}
+        is_same = *at >= '0' && *at <= '9' && strtoull(at, &next, 10) == shape[i];
+        if (is_same)
+            for (at = next; *at == ',' || *at == ' '; at++) {}
     }
     if (!is_same || *at != ')') {
         header(wanted, type, shape, rank);
@@ -288,12 +361,16 @@ static void exchange(const char *line, int is_input) {
     int rank, at = 0, step = 0, needed = 0;
     char type[16], arrangement[16], head[1024];
     if (sscanf(line, "%zu %zu %zu %zu %zu %zu %15s %zu %15s %d%n", &r.object, &r.x, &r.y, &r.width, &r.height, &bytes,
-               type, &size, arrangement, &rank, &at) != 10 || rank < 0 || rank > MAX_RANK)
+               type, &size, arrangement, &rank, &at) != 10 || rank < 0 || rank > MAX_RANK || strlen(type) != 3 ||
+        !strchr("<|", type[0]) || !strchr("biuf", type[1]) || !strchr("1248", type[2]) || size != (size_t)(type[2] - '0'))
         die(BAD_INPUT, "plan.txt: `%s` is no input or output", line);
     for (int i = 0; i < rank; i++, at += step) {
         if (sscanf(line + at, "%zu%n", shape + i, &step) != 1) die(BAD_INPUT, "plan.txt: `%s` is cut off", line);
-        count *= shape[i];
+        count = times(count, shape[i]);
     }
+    object_of(r, bytes);
+    /* No arrangement places elements above 4 times their number, nor in more memory than there is. */
+    if (times(count, size) > bytes) die(BAD_INPUT, "plan.txt: `%s` has more elements than memory", line);
     const char *name = line + at + (line[at] == ' '), *path = file_of(name);
     tw_place *place = tw_arrangement(arrangement, &needed);
     if (!place || (needed && needed != rank)) die(BAD_INPUT, "plan.txt: `%s` is no arrangement", arrangement);
@@ -323,12 +400,11 @@ static void exchange(const char *line, int is_input) {
 
 /* Loads the packed constants. Their hash (FNV-1a, 64 bits) shows a file that was damaged on its way. */
 static void load_weights(const char *line) {
-    unsigned long long bytes, expected, hash = 0xcbf29ce484222325ull;
+    unsigned long long bytes, expected;
     if (sscanf(line, "%llu %llx", &bytes, &expected) != 2) die(BAD_INPUT, "plan.txt: `weights %s` is cut off", line);
     weights = load_from_folder("weights.bin", &weights_bytes);
-    for (size_t i = 0; i < weights_bytes; i++) hash = (hash ^ weights[i]) * 0x100000001b3ull;
     if (weights_bytes != bytes) die(BAD_INPUT, "weights.bin has %zu bytes instead of %llu", weights_bytes, bytes);
-    if (hash != expected) die(BAD_INPUT, "weights.bin is not the file that belongs to plan.txt");
+    if (hash_of(weights, weights_bytes) != expected) die(BAD_INPUT, "weights.bin is not the file that belongs to plan.txt");
 }
 
 static void constant(const char *line) {
@@ -343,7 +419,9 @@ static void constant(const char *line) {
 static void extension(const char *name) {
     char *all = reserve(1 << 16);
     ok(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 1 << 16, all, NULL), "asking the device for its extensions");
-    if (!strstr(all, name)) die(BAD_DEVICE, "the device lacks the extension %s", name);
+    int is_there = 0;
+    for (char *word = strtok(all, " "); word; word = strtok(NULL, " ")) is_there |= strcmp(word, name) == 0;
+    if (!is_there) die(BAD_DEVICE, "the device lacks the extension %s", name);
     free(all);
 }
 
@@ -367,7 +445,10 @@ static int execute(char *line, char **rest, int is_timed) {
     char *text = strchr(line, ' ');
     if (text) *text++ = 0;
     else text = line + strlen(line);
-    if (strcmp(line, "end") == 0) return 0;
+    if (strcmp(line, "end") == 0) {
+        if (objects_made != objects_count || programs_made != programs_count) die(BAD_INPUT, "plan.txt has less than it says");
+        return 0;
+    }
     if (strcmp(line, "counts") == 0 && !objects && sscanf(text, "%zu %zu", &objects_count, &programs_count) == 2) {
         if (objects_count > 1u << 24 || programs_count > 1u << 24) die(BAD_INPUT, "plan.txt: `counts %s` is too much", text);
         objects = reserve(objects_count * sizeof *objects);
@@ -397,6 +478,16 @@ static int execute(char *line, char **rest, int is_timed) {
     return 1;
 }
 
+/* The last line of a plan is `end HASH`, with the hash of everything before it. */
+static void check_whole(const char *plan, size_t bytes) {
+    size_t last = bytes > 0 ? bytes - 1 : 0;
+    unsigned long long expected;
+    while (last > 0 && plan[last - 1] != '\n') last--;
+    if (bytes == 0 || plan[bytes - 1] != '\n' || sscanf(plan + last, "end %llx", &expected) != 1)
+        die(BAD_INPUT, "plan.txt is cut off");
+    if (hash_of(plan, last) != expected) die(BAD_INPUT, "plan.txt is damaged: it is not what Tilewright wrote");
+}
+
 int main(int argc, char **argv) {
     int wanted = 0, is_timed = 0, at = 1;
     size_t bytes;
@@ -412,6 +503,7 @@ int main(int argc, char **argv) {
     is_used = reserve((size_t)arguments_count);
     char *plan = (char *)load_from_folder("plan.txt", &bytes), *rest = plan, first[] = "tilewright-network 1\n";
     if (strncmp(plan, first, strlen(first)) != 0) die(BAD_INPUT, "%s/plan.txt is no plan that this host can run", folder);
+    check_whole(plan, bytes);
     rest += strlen(first);
     open_device(wanted);
     for (;;) {

@@ -55,6 +55,11 @@ typedef struct {
 #define CL_MEM_OBJECT_IMAGE2D 0x10F1
 #define CL_RGBA 0x10B5
 #define CL_PROGRAM_BUILD_LOG 0x1183
+#define CL_KERNEL_NUM_ARGS 0x1191
+#define CL_KERNEL_ARG_ADDRESS_QUALIFIER 0x1196
+#define CL_KERNEL_ARG_TYPE_NAME 0x1198
+#define CL_KERNEL_ARG_ADDRESS_LOCAL 0x119C
+#define CL_KERNEL_ARG_ADDRESS_PRIVATE 0x119E
 #define CL_KERNEL_WORK_GROUP_SIZE 0x11B0
 #define CL_PROFILING_COMMAND_START 0x1282
 #define CL_PROFILING_COMMAND_END 0x1283
@@ -73,6 +78,8 @@ cl_int TW_CALL clBuildProgram(cl_program, cl_uint, const cl_device_id *, const c
 cl_int TW_CALL clGetProgramBuildInfo(cl_program, cl_device_id, cl_uint, size_t, void *, size_t *);
 cl_kernel TW_CALL clCreateKernel(cl_program, const char *, cl_int *);
 cl_int TW_CALL clSetKernelArg(cl_kernel, cl_uint, size_t, const void *);
+cl_int TW_CALL clGetKernelInfo(cl_kernel, cl_uint, size_t, void *, size_t *);
+cl_int TW_CALL clGetKernelArgInfo(cl_kernel, cl_uint, cl_uint, size_t, void *, size_t *);
 cl_int TW_CALL clGetKernelWorkGroupInfo(cl_kernel, cl_device_id, cl_uint, size_t, void *, size_t *);
 cl_int TW_CALL clReleaseKernel(cl_kernel);
 cl_int TW_CALL clReleaseEvent(cl_event);
