@@ -105,16 +105,23 @@ fn function(a: &Buffer, b: &Buffer, body: Stmt) -> PrimFunc {
     PrimFunc { name: "relayout".to_owned(), params, buffer_map, attrs: tilewright_ir::FuncAttrs::default(), body }
 }
 
-/// A name for each loop, of its axis and its weight: `i1_128` counts blocks of 128 on axis 1.
-fn names(loops: &[Loop], ty: ScalarType) -> Vec<Var> {
-    let name = |one: &Loop| match one.weight {
+/// Returns the name of each loop of a strategy in its program, of its axis and its weight: `i1_128` counts blocks of 128 on axis 1.
+pub fn loop_names(strategy: &Strategy) -> Vec<String> {
+    strategy.loops.iter().map(name).collect()
+}
+
+fn name(one: &Loop) -> String {
+    match one.weight {
         1 => format!("i{}", one.axis),
         weight => format!("i{}_{weight}", one.axis),
-    };
+    }
+}
+
+fn names(loops: &[Loop], ty: ScalarType) -> Vec<Var> {
     loops.iter().map(|one| Var::new(name(one), ty)).collect()
 }
 
-/// Loops around a statement, the first outside. A loop of one iteration is left out.
+/// Loops around a statement, the first outside.
 fn nested(loops: Vec<(Var, u64)>, body: Stmt, ty: ScalarType) -> Stmt {
     let around = |body, (var, extent): (Var, u64)| Stmt::for_loop(&var, number(extent, ty), ForKind::Serial, body);
     loops.into_iter().rev().fold(body, around)

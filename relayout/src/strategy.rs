@@ -130,6 +130,24 @@ impl Strategy {
         Ok(Self { loops, bounds, tile, is_wide, fill, from, to, from_shape, to_shape, element_bytes })
     }
 
+    /// Returns what the innermost loops do, in a word.
+    pub fn tile_name(&self) -> &'static str {
+        match self.tile {
+            Tile::Run => "run",
+            Tile::Transpose => "transpose",
+            Tile::Strided => "strided",
+        }
+    }
+
+    /// Returns which slots of the destination get the fill value, in a word.
+    pub fn fill_name(&self) -> &'static str {
+        match self.fill {
+            Fill::None => "none",
+            Fill::Whole => "whole",
+            Fill::Edges(_) => "edges",
+        }
+    }
+
     /// Returns how many of the last loops belong to the tile and to a wide element.
     pub fn inner_loops(&self) -> usize {
         let tile = match self.tile {
