@@ -86,8 +86,8 @@ const OWNED: &[(&str, &str)] =
 const MAX_LINES: usize = 600;
 
 const FOLDERS: &[&str] = &[
-    "ir", "script", "verify", "interp", "device", "algebra", "relayout", "compiler", "memory", "network", "campaign", "src",
-    "examples", "tests", "benches", "fuzz",
+    "ir", "script", "verify", "interp", "device", "algebra", "relayout", "compiler", "memory", "network", "campaign",
+    "src", "examples", "tests", "benches", "fuzz",
 ];
 
 fn root() -> &'static Path {

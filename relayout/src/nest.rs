@@ -174,9 +174,9 @@ fn size(value: u64) -> usize {
 }
 
 /// Makes one loop of two where the outer one goes on where the inner one ends, on both sides: the last outer loop and one of the `inner`
-/// loops of the tile. Loops with bounds stay as they are.
+/// loops of the tile. Loops with bounds stay as they are, and so does the first loop, which threads share out.
 fn merge(levels: &mut Vec<Level>, inner: usize) {
-    while let Some(outer) = (levels.len() - inner).checked_sub(1) {
+    while let Some(outer) = (levels.len() - inner).checked_sub(1).filter(|outer| *outer > 0) {
         let goes_on = |level: &Level| {
             let next = (level.extent * level.source, level.extent * level.target);
             (levels[outer].source, levels[outer].target) == next && level.terms.is_empty()

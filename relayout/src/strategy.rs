@@ -123,7 +123,8 @@ impl Strategy {
             bases: (dot(&from, &strides.0), dot(&to, &strides.1)),
         };
         nest.bound_axes(&relayout.extents);
-        let fill = nest.fill(relayout.to.slots()?);
+        let elements = relayout.extents.iter().product::<u64>();
+        let fill = nest.fill(elements, relayout.to.slots()?);
         let (tile, is_wide) = nest.arrange(element_bytes);
         let Nest { loops, bounds, .. } = nest;
         let (from_shape, to_shape) = (relayout.from.shape.clone(), relayout.to.shape.clone());
@@ -189,7 +190,10 @@ impl Nest {
     }
 
     /// How padding is filled, before any loop was split.
-    fn fill(&self, slots: u64) -> Fill {
+    fn fill(&self, elements: u64, slots: u64) -> Fill {
+        if elements == slots {
+            return Fill::None;
+        }
         let mut sorted: Vec<usize> = (0..self.loops.len()).collect();
         sorted.sort_by_key(|&at| std::cmp::Reverse(self.loops[at].target));
         let dense = sorted.iter().rev().try_fold(1u64, |size, &at| {
@@ -197,9 +201,6 @@ impl Nest {
         });
         if dense != Some(slots) || self.bases.1 != 0 {
             return Fill::Whole;
-        }
-        if self.bounds.is_empty() {
-            return Fill::None;
         }
         let loops: Vec<Loop> = sorted.iter().map(|&at| self.loops[at].clone()).collect();
         let edge = |bound: &Bound| Edge { loops: loops.clone(), bound: moved(bound, &sorted) };

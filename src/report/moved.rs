@@ -90,8 +90,9 @@ impl MoveReport {
         to_line(self)
     }
 
-    /// What people read; ends with a newline. The program and the kernel are in the long form only.
-    pub fn to_text(&self, style: Style, is_long: bool) -> String {
+    /// What people read; ends with a newline. The program and the kernel are in the long form only, and obligations
+    /// that are proved are listed only if `is_verbose`.
+    pub fn to_text(&self, style: Style, (is_long, is_verbose): (bool, bool)) -> String {
         let row = |name: &str, value: String| vec![name.to_owned(), value];
         let loops: Vec<String> = self.loops.iter().map(|one| format!("{} in {}", one.name, one.extent)).collect();
         let wide = if self.is_wide { ", the last as one element" } else { "" };
@@ -111,12 +112,16 @@ impl MoveReport {
         if is_long {
             let kernel = self.kernel.as_deref().unwrap_or("no kernel");
             for (title, text) in [("program", self.program.as_str()), ("kernel", kernel)] {
-                out.push_str(&format!("\n{title}\n\n"));
-                verbatim(&mut out, text);
                 out.push('\n');
+                verbatim(&mut out, title);
+                out.push('\n');
+                verbatim(&mut out, text);
             }
+            out.push('\n');
         }
-        obligations_of(&mut out, "", &self.verdicts, style);
+        let is_shown = |report: &&Report| is_verbose || !report.verdict.is_proved();
+        let shown: Vec<Report> = self.verdicts.iter().filter(is_shown).cloned().collect();
+        obligations_of(&mut out, "", &shown, style);
         premise_lines(&mut out, &self.premises, style);
         proved_line(&mut out, &self.verdicts, &self.premises, style);
         out

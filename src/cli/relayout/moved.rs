@@ -44,7 +44,7 @@ pub(super) fn run(
     if printer.is_json() {
         printer.json(&report.to_json())?;
     } else {
-        printer.result(&report.to_text(printer.style(), is_long))?;
+        printer.result(&report.to_text(printer.style(), (is_long, global.verbose)))?;
     }
     Ok(super::super::bitcast::status(&report.verdicts, report.summary(), global))
 }

@@ -44,12 +44,16 @@ impl Npy {
         };
         let end = start + length.ok_or_else(cut)?;
         let header = String::from_utf8_lossy(bytes.get(start..end).ok_or_else(cut)?).into_owned();
-        let descr = text_of(&header, "descr").ok_or("the header has no simple element type; structures are not moved")?;
-        let element_bytes = size_of_type(&descr).ok_or_else(|| format!("the size of the type `{descr}` is not known"))?;
+        let descr =
+            text_of(&header, "descr").ok_or("the header has no simple element type; structures are not moved")?;
+        let element_bytes =
+            size_of_type(&descr).ok_or_else(|| format!("the size of the type `{descr}` is not known"))?;
         let shape = shape(&header).ok_or("the header has no shape")?;
         let is_by_columns = after(&header, "fortran_order").is_some_and(|rest| rest.starts_with("True"));
         if is_by_columns && shape.len() > 1 {
-            return Err("its elements are in column-major order (fortran_order): save numpy.ascontiguousarray of it".into());
+            return Err(
+                "its elements are in column-major order (fortran_order): save numpy.ascontiguousarray of it".into()
+            );
         }
         let data = bytes.split_off(end);
         let needed = shape.iter().try_fold(element_bytes as u64, |size, &extent| size.checked_mul(extent));

@@ -7,7 +7,7 @@
 //! ```
 
 use tilewright_ir::layout::{Layout, SymbolicTiling};
-use tilewright_ir::{ArrayShape, DataType, ElementType, Expr, IndexMap, ScalarType};
+use tilewright_ir::{ArrayShape, DataType, ElementType, Expr, IndexMap, ScalarType, Var};
 use tilewright_relayout::program::Elements;
 use tilewright_relayout::{Placement, Relayout};
 use tilewright_script::{Source, Symbols, read_index_map, read_shape};
@@ -57,25 +57,47 @@ pub(super) fn of_arrays(request: &Request) -> Result<Sides, Failure> {
         return Err(Failure::plain("<A and B>", "element-size", message)
             .with_help("only whole bytes are; without E(n) an element has bytes of its own"));
     }
-    let pair = &request.pair;
-    let a = placement("A", from, &pair.from_extents)?;
-    let b = placement("B", to, &pair.to_extents)?;
-    let vars = pair.reindex.vars();
-    let ranges = vars.iter().zip(pair.reindex.domain()).fold(Ranges::new(), |ranges, (var, end)| ranges.with(var, end));
-    let in_terms_of_a = |map: &IndexMap, indices: &[Expr]| {
-        let outputs = map.apply(indices).iter().map(|output| algebra::simplify(output, &ranges)).collect();
-        IndexMap::new(vars.to_vec(), pair.reindex.domain().to_vec(), outputs, Vec::new())
-            .map_err(|error| Failure::Internal(error.to_string()))
-    };
-    let own: Vec<Expr> = vars.iter().map(Expr::from).collect();
-    let relayout = Relayout {
-        extents: constants("A", &pair.from_extents)?,
-        from: Placement { map: in_terms_of_a(&a.map, &own)?, ..a },
-        to: Placement { map: in_terms_of_a(&b.map, pair.reindex.outputs())?, ..b },
-    };
+    let relayout = relayout(request)?;
     let element_bytes = bits[0] / 8;
     let elements = Elements::zero(program_type(from.element_type(), element_bytes));
     Ok(Sides { from: request.text_a(), to: request.text_b(), relayout, elements, element_bytes })
+}
+
+/// The two layouts, both as maps from the logical indices of A. Indices have 32 bits if all positions fit and B is no reshape.
+fn relayout(request: &Request) -> Result<Relayout, Failure> {
+    let (from, to) = request.arrays();
+    let pair = &request.pair;
+    let extents = constants("A", &pair.from_extents)?;
+    let to_extents = constants("B", &pair.to_extents)?;
+    let order: Option<Vec<usize>> = match &request.transpose {
+        Some(order) => Some(order.clone()),
+        None => (extents == to_extents).then(|| (0..extents.len()).collect()),
+    };
+    let ty = match (order.is_some(), [from, to].map(|array| array.tiling().map(|tiling| tiling.physical_elements()))) {
+        (true, [Ok(a), Ok(b)]) if a.max(b) <= i32::MAX as u64 => ScalarType::Int32,
+        (true | false, [_, _]) => ScalarType::Int64,
+    };
+    let number = |extent: &u64| Expr::Int { value: (*extent).into(), ty };
+    let domain: Vec<Expr> = extents.iter().map(number).collect();
+    let (vars, indices): (Vec<Var>, Vec<Expr>) = match (order, ty) {
+        (Some(order), ScalarType::Int32) => {
+            let vars: Vec<Var> = (0..extents.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
+            let indices = order.iter().filter_map(|&axis| vars.get(axis)).map(Expr::from).collect();
+            (vars, indices)
+        }
+        _ => (pair.reindex.vars().to_vec(), pair.reindex.outputs().to_vec()),
+    };
+    let ranges = vars.iter().zip(&domain).fold(Ranges::new(), |ranges, (var, end)| ranges.with(var, end));
+    let in_terms_of_a = |placed: Placement, indices: &[Expr]| {
+        let outputs = placed.map.apply(indices).iter().map(|output| algebra::simplify(output, &ranges)).collect();
+        let map = IndexMap::new(vars.clone(), domain.clone(), outputs, Vec::new());
+        map.map(|map| Placement { map, ..placed }).map_err(|error| Failure::Internal(error.to_string()))
+    };
+    let own: Vec<Expr> = vars.iter().map(Expr::from).collect();
+    let b_domain: Vec<Expr> = to_extents.iter().map(number).collect();
+    let a = in_terms_of_a(placement("A", from, &domain, ty)?, &own)?;
+    let b = in_terms_of_a(placement("B", to, &b_domain, ty)?, &indices)?;
+    Ok(Relayout { extents, from: a, to: b })
 }
 
 /// Reads two index maps, or names of formats, on one logical shape.
@@ -107,10 +129,10 @@ fn mapped(name: &str, text: &str, shape: &[Expr], symbols: &mut Symbols) -> Resu
 }
 
 /// Where the elements of an array are, before `reindex`.
-fn placement(name: &str, array: &ArrayShape, extents: &[Expr]) -> Result<Placement, Failure> {
+fn placement(name: &str, array: &ArrayShape, extents: &[Expr], ty: ScalarType) -> Result<Placement, Failure> {
     let layout = Layout { split_configs: Vec::new(), ..array.layout_or_default() };
     let fault = |message: String| Failure::plain(format!("<{name}>"), "no-relayout", message);
-    let tiling = SymbolicTiling::with_index_type(&layout, extents, ScalarType::Int64);
+    let tiling = SymbolicTiling::with_index_type(&layout, extents, ty);
     let tiling = tiling.map_err(|error| fault(error.to_string()))?;
     let shape = constants(name, tiling.physical_shape())?;
     let allocated = constants(name, std::slice::from_ref(tiling.physical_elements()))?;
