@@ -5,6 +5,8 @@
     missing_docs,
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
     reason = "a benchmark with small numbers"
 )]
 

@@ -109,7 +109,7 @@ impl Relayout {
         let (from, to) = (self.from.place(&origin, "A")?, self.to.place(&origin, "B")?);
         let mut digits = Vec::new();
         for axis in 0..self.extents.len() {
-            digits.extend(Axis { relayout: self, axis, from: &from, to: &to }.digits()?);
+            digits.extend(Axis { relayout: self, number: axis, from: &from, to: &to }.digits()?);
         }
         let found = Digits { digits, from, to };
         self.compare(&found)?;
@@ -173,7 +173,7 @@ impl Relayout {
 /// One logical axis, all other indices being 0.
 struct Axis<'a> {
     relayout: &'a Relayout,
-    axis: usize,
+    number: usize,
     from: &'a [u64],
     to: &'a [u64],
 }
@@ -185,7 +185,7 @@ impl Axis<'_> {
     /// The steps from index 0 to `value` on this axis. `None` if one of them is negative.
     fn steps(&self, value: u64) -> Result<Option<Steps>, RelayoutError> {
         let mut index = vec![0; self.relayout.extents.len()];
-        index[self.axis] = value;
+        index[self.number] = value;
         let less = |place: Vec<u64>, first: &[u64]| {
             place.iter().zip(first).map(|(place, first)| place.checked_sub(*first)).collect::<Option<Vec<u64>>>()
         };
@@ -195,11 +195,11 @@ impl Axis<'_> {
     }
 
     fn not_digits(&self) -> RelayoutError {
-        RelayoutError::NotDigits { axis: self.axis, side: "A or B" }
+        RelayoutError::NotDigits { axis: self.number, side: "A or B" }
     }
 
     fn digits(&self) -> Result<Vec<Digit>, RelayoutError> {
-        let extent = self.relayout.extents[self.axis];
+        let extent = self.relayout.extents[self.number];
         let mut digits = Vec::new();
         let mut weight = 1;
         while weight < extent {
@@ -208,7 +208,7 @@ impl Axis<'_> {
             let run = self.run(weight, left, &unit)?;
             let is_last = run == left;
             let size = if is_last { left } else { self.repeating(weight, run, &unit)? };
-            digits.push(Digit { axis: self.axis, extent: size, weight, from: unit.0, to: unit.1 });
+            digits.push(Digit { axis: self.number, extent: size, weight, from: unit.0, to: unit.1 });
             weight *= size;
         }
         Ok(digits)
@@ -248,7 +248,7 @@ impl Axis<'_> {
 
     /// Whether the place of `weight * (size * q + r)` is that of `weight * size * q` and `r` steps.
     fn is_repeating(&self, weight: u64, size: u64, unit: &Steps) -> Result<bool, RelayoutError> {
-        let left = self.relayout.extents[self.axis].div_ceil(weight);
+        let left = self.relayout.extents[self.number].div_ceil(weight);
         let stride = (left / MAX_SAMPLES).max(1);
         let mut value = size;
         while value < left {

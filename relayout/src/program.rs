@@ -15,7 +15,7 @@
 use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, Var};
 
 use crate::digits::Relayout;
-use crate::strategy::{Bound, Fill, Loop, Strategy};
+use crate::strategy::{Bound, Edge, Fill, Loop, Strategy};
 
 /// The type of the elements in a program, and the value of the slots that hold none.
 #[derive(Clone, Debug)]
@@ -54,31 +54,41 @@ pub fn moved(strategy: &Strategy, relayout: &Relayout, elements: &Elements) -> P
     let ty = index_type(relayout);
     let (a, b) = buffers(&strategy.from_shape, &strategy.to_shape, elements, ty);
     let vars = names(&strategy.loops, ty);
-    let value = Expr::load(&a, place(&strategy.from, &strategy.loops, &vars, |one| &one.from, ty));
-    let store = Stmt::store(&b, place(&strategy.to, &strategy.loops, &vars, |one| &one.to, ty), value);
-    let condition = strategy.bounds.iter().map(|bound| left_side(bound, &vars, ty).lt(number(bound.limit, ty)));
+    let values: Vec<Expr> = vars.iter().map(Expr::from).collect();
+    let value = Expr::load(&a, place(&strategy.from, &strategy.loops, &values, |one| &one.from, ty));
+    let store = Stmt::store(&b, place(&strategy.to, &strategy.loops, &values, |one| &one.to, ty), value);
+    let condition = strategy.bounds.iter().map(|bound| left_side(bound, &values, ty).lt(number(bound.limit, ty)));
     let guarded = match condition.reduce(Expr::and) {
         Some(condition) => Stmt::guarded(condition, store),
         None => store,
     };
     let extents = strategy.loops.iter().map(|one| one.extent);
     let copy = nested(vars.into_iter().zip(extents).collect(), guarded, ty);
-    let fill = match &strategy.fill {
+    let parts = match &strategy.fill {
         Fill::None => vec![copy],
         Fill::Whole => vec![filled(&b, &strategy.to_shape, elements, ty), copy],
         Fill::Edges(edges) => {
-            let edge = |edge: &crate::strategy::Edge| {
-                let vars = names(&edge.loops, ty);
-                let place = place(&strategy.to, &edge.loops, &vars, |one| &one.to, ty);
-                let beyond =
-                    Expr::binary(BinaryOp::Ge, left_side(&edge.bound, &vars, ty), number(edge.bound.limit, ty));
-                let store = Stmt::guarded(beyond, Stmt::store(&b, place, elements.fill.clone()));
-                nested(vars.into_iter().zip(edge.loops.iter().map(|one| one.extent)).collect(), store, ty)
-            };
-            std::iter::once(copy).chain(edges.iter().map(edge)).collect()
+            let fill = |edge: &Edge| filled_edge(edge, &b, &strategy.to, elements, ty);
+            std::iter::once(copy).chain(edges.iter().map(fill)).collect()
         }
     };
-    function(&a, &b, Stmt::seq(fill))
+    function(&a, &b, Stmt::seq(parts))
+}
+
+/// A nest that fills the slots beyond the end of a ragged axis. Its loops begin at the first value from which on there are such slots.
+fn filled_edge(edge: &Edge, b: &Buffer, first: &[u64], elements: &Elements, ty: ScalarType) -> Stmt {
+    let vars = names(&edge.loops, ty);
+    let starts: Vec<u64> = (0..edge.loops.len()).map(|at| edge.start(at)).collect();
+    let shifted = |(var, start): (&Var, &u64)| match start {
+        0 => Expr::from(var),
+        start => Expr::from(var) + number(*start, ty),
+    };
+    let values: Vec<Expr> = vars.iter().zip(&starts).map(shifted).collect();
+    let place = place(first, &edge.loops, &values, |one| &one.to, ty);
+    let beyond = Expr::binary(BinaryOp::Ge, left_side(&edge.bound, &values, ty), number(edge.bound.limit, ty));
+    let store = Stmt::guarded(beyond, Stmt::store(b, place, elements.fill.clone()));
+    let extents = edge.loops.iter().zip(&starts).map(|(one, start)| one.extent.saturating_sub(*start));
+    nested(vars.into_iter().zip(extents).collect(), store, ty)
 }
 
 /// The type of the indices of the maps.
@@ -135,28 +145,28 @@ fn filled(b: &Buffer, shape: &[u64], elements: &Elements, ty: ScalarType) -> Stm
     nested(vars.into_iter().zip(shape.iter().copied()).collect(), store, ty)
 }
 
-/// The physical index of an iteration.
-fn place(first: &[u64], loops: &[Loop], vars: &[Var], steps: fn(&Loop) -> &[u64], ty: ScalarType) -> Vec<Expr> {
+/// The physical index of an iteration, whose loops have these values.
+fn place(first: &[u64], loops: &[Loop], values: &[Expr], steps: fn(&Loop) -> &[u64], ty: ScalarType) -> Vec<Expr> {
     let of_axis = |(axis, first): (usize, &u64)| {
-        let terms = loops.iter().zip(vars).filter_map(|(one, var)| term(var, *steps(one).get(axis)?, ty));
+        let terms = loops.iter().zip(values).filter_map(|(one, value)| term(value, *steps(one).get(axis)?, ty));
         let base = (*first != 0).then(|| number(*first, ty));
         terms.chain(base).reduce(|a, b| a + b).unwrap_or_else(|| number(0, ty))
     };
     first.iter().enumerate().map(of_axis).collect()
 }
 
-fn left_side(bound: &Bound, vars: &[Var], ty: ScalarType) -> Expr {
+fn left_side(bound: &Bound, values: &[Expr], ty: ScalarType) -> Expr {
     let mut terms = bound.terms.clone();
     terms.sort_unstable();
-    let sum = terms.iter().filter_map(|&(at, factor)| term(vars.get(at)?, factor, ty)).reduce(|a, b| a + b);
+    let sum = terms.iter().filter_map(|&(at, factor)| term(values.get(at)?, factor, ty)).reduce(|a, b| a + b);
     sum.unwrap_or_else(|| number(0, ty))
 }
 
-/// A variable times a factor. `None` if the factor is 0.
-fn term(var: &Var, factor: u64, ty: ScalarType) -> Option<Expr> {
+/// A value times a factor. `None` if the factor is 0.
+fn term(value: &Expr, factor: u64, ty: ScalarType) -> Option<Expr> {
     match factor {
         0 => None,
-        1 => Some(var.into()),
-        _ => Some(Expr::from(var) * number(factor, ty)),
+        1 => Some(value.clone()),
+        _ => Some(value.clone() * number(factor, ty)),
     }
 }

@@ -13,11 +13,28 @@ const PIECE: usize = 1 << 16;
 
 /// Moves `src` to `dst`. Both are the memory of a whole array; slots of `dst` without an element get the value `fill`.
 ///
+/// ```
+/// use tilewright_ir::{Expr, IndexMap, Var};
+/// use tilewright_relayout::{Placement, Relayout, Strategy, relayout};
+///
+/// let (i, j) = (Var::index("i"), Var::index("j"));
+/// let map = |outputs| {
+///     IndexMap::new(vec![i.clone(), j.clone()], vec![Expr::int(2), Expr::int(3)], outputs, vec![])
+/// };
+/// let from = Placement { shape: vec![2, 3], map: map(vec![Expr::from(&i), Expr::from(&j)])? };
+/// let to = Placement { shape: vec![3, 2], map: map(vec![Expr::from(&j), Expr::from(&i)])? };
+/// let strategy = Strategy::choose(&Relayout { extents: vec![2, 3], from, to }, 4)?;
+/// let mut turned = [0f32; 6];
+/// relayout(&strategy, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &mut turned, 0.0)?;
+/// assert_eq!(turned, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// A slice does not have the slots of its layout, or the elements are not those that the strategy was chosen for.
 pub fn relayout<T>(strategy: &Strategy, src: &[T], dst: &mut [T], fill: T) -> Result<(), RelayoutError>
 where
-    T: FromBytes + IntoBytes + Immutable,
+    T: Copy + FromBytes + IntoBytes + Immutable,
 {
     strategy.run_bytes(src.as_bytes(), dst.as_mut_bytes(), fill.as_bytes())
 }

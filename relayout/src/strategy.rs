@@ -81,6 +81,16 @@ pub struct Edge {
     pub bound: Bound,
 }
 
+impl Edge {
+    /// Returns the first value of a loop at which the bound fails for some values of the other loops.
+    pub fn start(&self, at: usize) -> u64 {
+        let Some(&(_, factor)) = self.bound.terms.iter().find(|(term, _)| *term == at) else { return 0 };
+        let others = self.bound.terms.iter().filter(|(term, _)| *term != at);
+        let most: u64 = others.map(|&(term, factor)| (self.loops[term].extent - 1) * factor).sum();
+        self.bound.limit.saturating_sub(most).div_ceil(factor).min(self.loops[at].extent)
+    }
+}
+
 /// The loops of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strategy {

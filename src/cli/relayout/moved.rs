@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use tilewright_ir::Expr;
 use tilewright_relayout::program::{moved, plain};
-use tilewright_relayout::{RelayoutError, Strategy};
-use tilewright_verify::{Judge, Verdict};
+use tilewright_relayout::{Placement, RelayoutError, Strategy};
+use tilewright_verify::{Judge, MapClaim, Obligation, Report, Verdict};
 
 use super::super::exit::ExitStatus;
 use super::super::failure::Failure;
@@ -80,7 +81,8 @@ fn proved(sides: &Sides, strategy: &Strategy, judge: &Judge, global: &Global) ->
         Program { func: after.clone(), definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
     let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
     let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
-    let mut verdicts = judged.reports;
+    let mut verdicts = keeps_all(sides, judge);
+    verdicts.extend(judged.reports);
     verdicts.extend(lowering.steps.iter().flat_map(|step| step.reports.iter().cloned()));
     let kernel = match &lowering.kernels {
         Some(Ok(kernels)) => Some(kernels.plain().source.clone()),
@@ -111,6 +113,16 @@ fn proved(sides: &Sides, strategy: &Strategy, judge: &Judge, global: &Global) ->
         verdicts,
         ran: None,
     })
+}
+
+/// That no slot of A or of B stands for two elements: otherwise a move, though it does what the maps say, would lose some.
+fn keeps_all(sides: &Sides, judge: &Judge) -> Vec<Report> {
+    let one = |placement: &Placement| {
+        let shape: Vec<Expr> =
+            placement.shape.iter().filter_map(|&extent| i64::try_from(extent).ok()).map(Expr::int).collect();
+        judge.check_map_for(MapClaim::new(&placement.map, &shape), Obligation::Injective)
+    };
+    vec![one(&sides.relayout.from), one(&sides.relayout.to)]
 }
 
 /// Reads, moves and writes.

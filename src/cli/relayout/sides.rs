@@ -74,7 +74,7 @@ fn relayout(request: &Request) -> Result<Relayout, Failure> {
         None => (extents == to_extents).then(|| (0..extents.len()).collect()),
     };
     let ty = match (order.is_some(), [from, to].map(|array| array.tiling().map(|tiling| tiling.physical_elements()))) {
-        (true, [Ok(a), Ok(b)]) if a.max(b) <= i32::MAX as u64 => ScalarType::Int32,
+        (true, [Ok(a), Ok(b)]) if i32::try_from(a.max(b)).is_ok() => ScalarType::Int32,
         (true | false, [_, _]) => ScalarType::Int64,
     };
     let number = |extent: &u64| Expr::Int { value: (*extent).into(), ty };
