@@ -213,7 +213,7 @@ fn every_schema_of_the_sources_has_a_table() {
     assert!(named.len() > 15, "only {named:?} were found, so the search looks at the wrong files");
     assert_eq!(named, documented);
     for name in &documented {
-        let anchor: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let anchor: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         assert!(page().contains(&format!("| [`{name}`](#{anchor}) |")), "{name} is missing in the list at the top");
     }
 }
