@@ -18,6 +18,7 @@
 //! | [`formats`] | reads named layouts such as `NCHW4c` |
 //! | [`graph`], [`planner`], [`runtime`] | read graphs of tensors, plan their memory, run them |
 //! | [`network`] | reads ONNX models, decides what is in textures, makes the kernels |
+//! | [`relayout`] | moves arrays from one layout to another |
 //! | [`codegen`], [`harness`] | write OpenCL C; run programs and compare the results |
 //! | [`report`] | writes results as text, JSON and SVG |
 //! | [`deploy`] | writes a planned network as a folder that a host in C runs |
@@ -43,3 +44,4 @@ pub use tilewright_campaign as fuzz;
 pub use tilewright_compiler::{block_schedule, blocks, codegen, formats, harness, passes, pipeline, te};
 pub use tilewright_memory::{graph, planner, runtime};
 pub use tilewright_network as network;
+pub use tilewright_relayout as relayout;

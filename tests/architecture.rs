@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tilewright-interp", &["tilewright-ir"]),
     ("tilewright-device", &["tilewright-ir"]),
     ("tilewright-algebra", &["tilewright-ir", "tilewright-script"]),
+    ("tilewright-relayout", &["tilewright-ir"]),
     (
         "tilewright-compiler",
         &[
@@ -49,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tilewright-interp",
             "tilewright-device",
             "tilewright-algebra",
+            "tilewright-relayout",
             "tilewright-compiler",
             "tilewright-memory",
             "tilewright-network",
@@ -84,8 +86,8 @@ const OWNED: &[(&str, &str)] =
 const MAX_LINES: usize = 600;
 
 const FOLDERS: &[&str] = &[
-    "ir", "script", "verify", "interp", "device", "algebra", "compiler", "memory", "network", "campaign", "src",
-    "examples", "tests", "benches", "fuzz",
+    "ir", "script", "verify", "interp", "device", "algebra", "relayout", "compiler", "memory", "network", "campaign",
+    "src", "examples", "tests", "benches", "fuzz",
 ];
 
 fn root() -> &'static Path {

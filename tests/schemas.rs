@@ -80,6 +80,7 @@ const COMMANDS: &[&str] = &[
     "bitcast 'f32[3,5]{1,0}' 'f32[5,3]{0,1}' --transpose 1,0",
     "relayout 'f32[3,5]{1,0:T(2,2)}' 'f32[3,5]{1,0}'",
     "relayout 'f32[?,5]{1,0:T(2,2)}' 'f32[?,5]{1,0}'",
+    "relayout NHWC NCHW --shape 2,5,3,7",
     "draw 'f32[3,8]{1,0:T(2,4)(2,1)}'",
     "draw 'f32[1000,1000]{1,0:T(8,128)}'",
     "draw 'lambda i, j: [i * 2 + j]' --shape 3,4",
@@ -126,6 +127,7 @@ fn compiled() -> Vec<Value> {
         found.extend(files(&directory.join("certificate")));
         found.extend(printed(&format!("recheck --solver z3 {shown}")));
     }
+    found.extend(moved(folder.path()));
     let network = folder.path().join("network");
     found.extend(printed(&format!("compile --checked -o {} examples/models/tiny.onnx", network.display())));
     for name in ["manifest.json", "report.json"] {
@@ -136,6 +138,15 @@ fn compiled() -> Vec<Value> {
     printed(&format!("map 'lambda i, j: [i * 2 + j]' --shape 3,4 --certificate {shown}"));
     found.extend(files(&refuted));
     found
+}
+
+/// What `relayout --run` prints.
+fn moved(folder: &Path) -> Vec<Value> {
+    let header = format!("{:<117}\n", "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }");
+    let bytes = [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), &[7; 12]].concat();
+    let (input, output) = (folder.join("in.npy"), folder.join("out.npy"));
+    fs::write(&input, bytes).unwrap();
+    printed(&format!("relayout 's16[2,3]{{1,0}}' '{{0,1}}' --run {} {}", input.display(), output.display()))
 }
 
 /// A report of mutation tests: they run in a build with faults only.
@@ -206,7 +217,7 @@ fn every_schema_of_the_sources_has_a_table() {
     assert!(named.len() > 15, "only {named:?} were found, so the search looks at the wrong files");
     assert_eq!(named, documented);
     for name in &documented {
-        let anchor: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let anchor: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         assert!(page().contains(&format!("| [`{name}`](#{anchor}) |")), "{name} is missing in the list at the top");
     }
 }

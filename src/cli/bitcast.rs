@@ -36,17 +36,17 @@ pub struct Args {
 }
 
 /// Two arrays, or a file of such requests.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct PairArgs {
     /// The array A with its layout as XLA writes it
     #[arg(value_name = "A", required_unless_present = "batch")]
-    from: Option<String>,
+    pub(super) from: Option<String>,
     /// The array B
     #[arg(value_name = "B", required_unless_present = "batch")]
-    to: Option<String>,
+    pub(super) to: Option<String>,
     /// Dimension k of B is this dimension of A
     #[arg(long, value_name = "1,0", value_delimiter = ',', value_parser = read_axis, allow_hyphen_values = true)]
-    transpose: Option<Vec<usize>>,
+    pub(super) transpose: Option<Vec<usize>>,
     /// Answer many requests, one JSON object a line, such as {"from":"f32[3,5]{1,0}","to":"f32[5,3]{0,1}","transpose":[1,0]};
     /// `-` reads them from standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "to", "transpose"])]

@@ -1,6 +1,10 @@
-//! `tilewright relayout`: the map from the slots of one array to those of another.
+//! `tilewright relayout`: the map from the slots of one array to those of another, and the move itself.
 
-use tilewright_ir::{ArrayShape, InverseClaim};
+mod moved;
+mod npy;
+mod sides;
+
+use tilewright_ir::{ArrayShape, DataType, InverseClaim};
 use tilewright_verify::{Judge, Obligation, RelayoutClaim, Report};
 
 use super::batch;
@@ -20,11 +24,28 @@ use crate::report::{Dim, RelayoutReport};
                         are (a reshape). The map says nothing of slots that hold no element: the padding.\n\nExamples:\n  \
                         tilewright relayout 'f32[3,5]{1,0:T(2,2)}' 'f32[3,5]{1,0}'\n  tilewright relayout \
                         'bf16[?,?]{1,0:T(8,128)(2,1)}' 'bf16[?,?]{0,1}'     # for all extents d0, d1\n  tilewright \
-                        relayout 'f32[3,5]{1,0}' 'f32[5,3]{1,0}' --transpose 1,0"
+                        relayout 'f32[3,5]{1,0}' 'f32[5,3]{1,0}' --transpose 1,0\n  tilewright \
+                        relayout 'f32[4001,4003]{1,0}' '{1,0:T(8,128)}' --run in.npy out.npy\n  tilewright relayout NHWC \
+                        NCHW4c --shape 2,10,7,9 --explain     # N, C, H, W\n  tilewright relayout 'lambda i, j: [i, j]' 'lambda i, \
+                        j: [j, i]' --shape 37,155 --dtype int16 --run in.npy out.npy\n\nWith --run, --explain or --shape the \
+                        move itself is planned: its program is proved to do what both layouts say before anything is moved. \
+                        Padding gets zeros."
 )]
 pub struct Args {
     #[command(flatten)]
     pair: PairArgs,
+    /// A and B are index maps or names of formats on this logical shape, and not arrays
+    #[arg(long, value_name = "16,64,64,128", conflicts_with_all = ["batch", "transpose"])]
+    shape: Option<String>,
+    /// The type of the elements of --shape
+    #[arg(long, value_name = "TYPE", default_value = "float32", value_parser = read_dtype, requires = "shape")]
+    dtype: DataType,
+    /// Move the memory of A from one .npy file to another
+    #[arg(long, num_args = 2, value_names = ["IN.npy", "OUT.npy"], conflicts_with = "batch")]
+    run: Option<Vec<String>>,
+    /// Print the program of the move and its kernel
+    #[arg(long, conflicts_with = "batch")]
+    explain: bool,
 }
 
 /// Prints the map from the slots of A to those of B.
@@ -37,13 +58,29 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let judge = judge.for_many_claims();
         return batch::run(file, printer, |request| answer(&Request::from_json(request)?, &judge));
     }
-    let report = answer(&Request::from_args(&args.pair)?, &judge)?;
+    let files = args.run.as_deref().and_then(|files| Some((files.first()?.as_str(), files.get(1)?.as_str())));
+    let pair = sides::completed(&args.pair);
+    if let Some(shape) = &args.shape {
+        let sides = sides::of_maps(&pair, shape, args.dtype)?;
+        return moved::run(&sides, files, &judge, (global, printer), args.explain);
+    }
+    let request = Request::from_args(&pair)?;
+    if files.is_some() || args.explain {
+        let (from, to) = request.arrays();
+        refuse_other_sizes(from, to)?;
+        return moved::run(&sides::of_arrays(&request)?, files, &judge, (global, printer), args.explain);
+    }
+    let report = answer(&request, &judge)?;
     if printer.is_json() {
         printer.json(&report.to_json())?;
     } else {
         printer.result(&report.to_text(printer.style()))?;
     }
     Ok(status(&report.verdicts, report.summary(), global))
+}
+
+fn read_dtype(text: &str) -> Result<DataType, String> {
+    text.parse().map_err(|_| "expected a type such as float32, int16 or uint8".to_owned())
 }
 
 /// Refuses arrays with different numbers of elements: a relayout is a bijection of elements. Symbolic shapes pass, and

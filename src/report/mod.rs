@@ -25,6 +25,7 @@ pub(crate) mod lines;
 pub mod map;
 pub mod map_text;
 pub mod model;
+pub mod moved;
 pub mod network_svg;
 pub mod obligation;
 pub mod palette;

@@ -1,0 +1,172 @@
+//! Writes a move as a function in TIR: as its index maps say it, and as a strategy does it.
+//!
+//! ```text
+//! plain    for p0, p1, p2, p3 in T.grid(5, 2, 8, 128): B[p0, p1, p2, p3] = fill
+//!          for i0, i1 in T.grid(37, 155): B[i0 // 8, i1 // 128, i0 % 8, i1 % 128] = A[i0, i1]
+//!
+//! moved    for q0, q1, r0, r1 in T.grid(5, 2, 8, 128):
+//!              if q0 * 8 + r0 < 37 and q1 * 128 + r1 < 155: B[q0, q1, r0, r1] = A[q0 * 8 + r0, q1 * 128 + r1]
+//!          and a nest for each ragged axis that fills what is beyond its end
+//! ```
+//!
+//! The buffers have the physical shapes; passes flatten them. [`moved`] reads the strides, extents and bounds of the strategy and nothing
+//! else, so that what is proved of the function holds of the data that the executor runs.
+
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, Var};
+
+use crate::digits::Relayout;
+use crate::strategy::{Bound, Edge, Fill, Loop, Strategy};
+
+/// The type of the elements in a program, and the value of the slots that hold none.
+#[derive(Clone, Debug)]
+pub struct Elements {
+    /// The type; its size is that of the elements that are moved.
+    pub dtype: DataType,
+    /// The value of padding.
+    pub fill: Expr,
+}
+
+impl Elements {
+    /// Returns elements of the given type, with padding of value 0.
+    pub fn zero(dtype: DataType) -> Self {
+        let scalar = dtype.scalar;
+        let zero = Expr::int_of(0, scalar).unwrap_or_else(|| Expr::float_of(0.0, scalar));
+        let fill = if dtype.is_scalar() { zero } else { Expr::Broadcast { value: zero.into(), lanes: dtype.lanes } };
+        Self { dtype, fill }
+    }
+}
+
+/// Returns the function that applies both maps to every logical index, after it has filled all slots.
+pub fn plain(relayout: &Relayout, elements: &Elements) -> PrimFunc {
+    let ty = index_type(relayout);
+    let (a, b) = buffers(&relayout.from.shape, &relayout.to.shape, elements, ty);
+    let vars: Vec<Var> = (0..relayout.extents.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
+    let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
+    let value = Expr::load(&a, relayout.from.map.apply(&index));
+    let store = Stmt::store(&b, relayout.to.map.apply(&index), value);
+    let loops = vars.iter().zip(&relayout.extents).map(|(var, extent)| (var.clone(), *extent));
+    let copy = nested(loops.collect(), store, ty);
+    function(&a, &b, Stmt::seq(vec![filled(&b, &relayout.to.shape, elements, ty), copy]))
+}
+
+/// Returns the function that does what the strategy says.
+pub fn moved(strategy: &Strategy, relayout: &Relayout, elements: &Elements) -> PrimFunc {
+    let ty = index_type(relayout);
+    let (a, b) = buffers(&strategy.from_shape, &strategy.to_shape, elements, ty);
+    let vars = names(&strategy.loops, ty);
+    let values: Vec<Expr> = vars.iter().map(Expr::from).collect();
+    let value = Expr::load(&a, place(&strategy.from, &strategy.loops, &values, |one| &one.from, ty));
+    let store = Stmt::store(&b, place(&strategy.to, &strategy.loops, &values, |one| &one.to, ty), value);
+    let condition = strategy.bounds.iter().map(|bound| left_side(bound, &values, ty).lt(number(bound.limit, ty)));
+    let guarded = match condition.reduce(Expr::and) {
+        Some(condition) => Stmt::guarded(condition, store),
+        None => store,
+    };
+    let extents = strategy.loops.iter().map(|one| one.extent);
+    let copy = nested(vars.into_iter().zip(extents).collect(), guarded, ty);
+    let parts = match &strategy.fill {
+        Fill::None => vec![copy],
+        Fill::Whole => vec![filled(&b, &strategy.to_shape, elements, ty), copy],
+        Fill::Edges(edges) => {
+            let fill = |edge: &Edge| filled_edge(edge, &b, &strategy.to, elements, ty);
+            std::iter::once(copy).chain(edges.iter().map(fill)).collect()
+        }
+    };
+    function(&a, &b, Stmt::seq(parts))
+}
+
+/// A nest that fills the slots beyond the end of a ragged axis. Its loops begin at the first value from which on there are such slots.
+fn filled_edge(edge: &Edge, b: &Buffer, first: &[u64], elements: &Elements, ty: ScalarType) -> Stmt {
+    let vars = names(&edge.loops, ty);
+    let starts: Vec<u64> = (0..edge.loops.len()).map(|at| edge.start(at)).collect();
+    let shifted = |(var, start): (&Var, &u64)| match start {
+        0 => Expr::from(var),
+        start => Expr::from(var) + number(*start, ty),
+    };
+    let values: Vec<Expr> = vars.iter().zip(&starts).map(shifted).collect();
+    let place = place(first, &edge.loops, &values, |one| &one.to, ty);
+    let beyond = Expr::binary(BinaryOp::Ge, left_side(&edge.bound, &values, ty), number(edge.bound.limit, ty));
+    let store = Stmt::guarded(beyond, Stmt::store(b, place, elements.fill.clone()));
+    let extents = edge.loops.iter().zip(&starts).map(|(one, start)| one.extent.saturating_sub(*start));
+    nested(vars.into_iter().zip(extents).collect(), store, ty)
+}
+
+/// The type of the indices of the maps.
+fn index_type(relayout: &Relayout) -> ScalarType {
+    relayout.from.map.vars().first().map_or(ScalarType::Int32, |var| var.dtype().scalar)
+}
+
+fn number(value: u64, ty: ScalarType) -> Expr {
+    Expr::Int { value: value.into(), ty }
+}
+
+fn buffers(from: &[u64], to: &[u64], elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
+    let buffer = |name: &str, shape: &[u64]| {
+        let shape = shape.iter().map(|&extent| number(extent, ty)).collect();
+        Buffer::compact(name, elements.dtype, shape)
+    };
+    (buffer("A", from), buffer("B", to))
+}
+
+fn function(a: &Buffer, b: &Buffer, body: Stmt) -> PrimFunc {
+    let handle = |buffer: &Buffer| Var::new(buffer.name.clone(), DataType::HANDLE);
+    let params = vec![handle(a), handle(b)];
+    let buffer_map = params.iter().cloned().zip([a.clone(), b.clone()]).collect();
+    PrimFunc { name: "relayout".to_owned(), params, buffer_map, attrs: tilewright_ir::FuncAttrs::default(), body }
+}
+
+/// Returns the name of each loop of a strategy in its program, of its axis and its weight: `i1_128` counts blocks of 128 on axis 1.
+pub fn loop_names(strategy: &Strategy) -> Vec<String> {
+    strategy.loops.iter().map(name).collect()
+}
+
+fn name(one: &Loop) -> String {
+    match one.weight {
+        1 => format!("i{}", one.axis),
+        weight => format!("i{}_{weight}", one.axis),
+    }
+}
+
+fn names(loops: &[Loop], ty: ScalarType) -> Vec<Var> {
+    loops.iter().map(|one| Var::new(name(one), ty)).collect()
+}
+
+/// Loops around a statement, the first outside.
+fn nested(loops: Vec<(Var, u64)>, body: Stmt, ty: ScalarType) -> Stmt {
+    let around = |body, (var, extent): (Var, u64)| Stmt::for_loop(&var, number(extent, ty), ForKind::Serial, body);
+    loops.into_iter().rev().fold(body, around)
+}
+
+/// A nest that fills all slots of the destination.
+fn filled(b: &Buffer, shape: &[u64], elements: &Elements, ty: ScalarType) -> Stmt {
+    let vars: Vec<Var> = (0..shape.len()).map(|axis| Var::new(format!("p{axis}"), ty)).collect();
+    let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
+    let store = Stmt::store(b, index, elements.fill.clone());
+    nested(vars.into_iter().zip(shape.iter().copied()).collect(), store, ty)
+}
+
+/// The physical index of an iteration, whose loops have these values.
+fn place(first: &[u64], loops: &[Loop], values: &[Expr], steps: fn(&Loop) -> &[u64], ty: ScalarType) -> Vec<Expr> {
+    let of_axis = |(axis, first): (usize, &u64)| {
+        let terms = loops.iter().zip(values).filter_map(|(one, value)| term(value, *steps(one).get(axis)?, ty));
+        let base = (*first != 0).then(|| number(*first, ty));
+        terms.chain(base).reduce(|a, b| a + b).unwrap_or_else(|| number(0, ty))
+    };
+    first.iter().enumerate().map(of_axis).collect()
+}
+
+fn left_side(bound: &Bound, values: &[Expr], ty: ScalarType) -> Expr {
+    let mut terms = bound.terms.clone();
+    terms.sort_unstable();
+    let sum = terms.iter().filter_map(|&(at, factor)| term(values.get(at)?, factor, ty)).reduce(|a, b| a + b);
+    sum.unwrap_or_else(|| number(0, ty))
+}
+
+/// A value times a factor. `None` if the factor is 0.
+fn term(value: &Expr, factor: u64, ty: ScalarType) -> Option<Expr> {
+    match factor {
+        0 => None,
+        1 => Some(value.clone()),
+        _ => Some(value.clone() * number(factor, ty)),
+    }
+}

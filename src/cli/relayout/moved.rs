@@ -1,0 +1,153 @@
+//! `relayout --explain` and `relayout --run`: chooses a strategy, proves its program, writes its kernel and moves data.
+
+use std::fs;
+use std::path::Path;
+
+use tilewright_ir::Expr;
+use tilewright_relayout::program::{moved, plain};
+use tilewright_relayout::{Placement, RelayoutError, Strategy};
+use tilewright_verify::{Judge, MapClaim, Obligation, Report, Verdict};
+
+use super::super::exit::ExitStatus;
+use super::super::failure::Failure;
+use super::super::options::Global;
+use super::super::output::{self, OutputFile};
+use super::super::printer::Printer;
+use super::npy::Npy;
+use super::sides::Sides;
+use crate::pipeline::{self, Program, pair};
+use crate::report::moved::{LoopRow, MoveReport, RanRow};
+
+/// Files to read and to write.
+pub(super) type Files<'a> = Option<(&'a str, &'a str)>;
+
+/// Answers a request: proves the move, and runs it if files are given.
+///
+/// # Errors
+/// There is no strategy, or a file cannot be read, does not fit, or cannot be written.
+pub(super) fn run(
+    sides: &Sides,
+    files: Files<'_>,
+    judge: &Judge,
+    (global, printer): (&Global, &mut Printer),
+    is_long: bool,
+) -> Result<ExitStatus, Failure> {
+    if let Some((input, output)) = files {
+        let output = OutputFile { option: "--run", path: Path::new(output), suffix: Some("npy") };
+        output::refuse_clashes(&[input], &[output])?;
+    }
+    let strategy = Strategy::choose(&sides.relayout, sides.element_bytes).map_err(|fault| no_strategy(&fault))?;
+    let mut report = proved(sides, &strategy, judge, global)?;
+    let is_proved = report.verdicts.iter().all(|row| row.verdict.is_proved());
+    if let Some((input, output)) = files.filter(|_| is_proved || global.allow_unknown && !is_refuted(&report)) {
+        report.ran = Some(ran(sides, &strategy, input, output)?);
+    }
+    if printer.is_json() {
+        printer.json(&report.to_json())?;
+    } else {
+        printer.result(&report.to_text(printer.style(), (is_long, global.verbose)))?;
+    }
+    Ok(super::super::bitcast::status(&report.verdicts, report.summary(), global))
+}
+
+fn is_refuted(report: &MoveReport) -> bool {
+    report.verdicts.iter().any(|row| matches!(row.verdict, Verdict::Refuted(_)))
+}
+
+/// The failure of a move that no strategy does.
+fn no_strategy(fault: &RelayoutError) -> Failure {
+    let help = match fault {
+        RelayoutError::NotDigits { .. } | RelayoutError::Mixed { .. } => {
+            "each index of both layouts has to be a sum of digits of the logical indices, `i // a % b`, times positive steps"
+        }
+        RelayoutError::NoPlace { .. } => "an index of a layout may not be negative, nor outside of its physical shape",
+        RelayoutError::Shape(_) | RelayoutError::Length { .. } | RelayoutError::ElementSize(_) => {
+            "give arrays with elements, of 1 to 16 bytes each"
+        }
+    };
+    Failure::plain("<A and B>", "no-strategy", fault.to_string()).with_help(help)
+}
+
+/// The report on a strategy: its program compared with the two maps, and its kernel.
+fn proved(sides: &Sides, strategy: &Strategy, judge: &Judge, global: &Global) -> Result<MoveReport, Failure> {
+    let before = plain(&sides.relayout, &sides.elements);
+    let after = moved(strategy, &sides.relayout, &sides.elements);
+    let faults = |faults: Vec<pair::PairFault>| {
+        let texts: Vec<String> = faults.into_iter().map(|fault| fault.diagnostic().message).collect();
+        Failure::Internal(texts.join("; "))
+    };
+    let judged = pair::validate(&before, &after, &[], judge).map_err(faults)?;
+    let program =
+        Program { func: after.clone(), definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
+    let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
+    let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
+    let mut verdicts = keeps_all(sides, judge);
+    verdicts.extend(judged.reports);
+    verdicts.extend(lowering.steps.iter().flat_map(|step| step.reports.iter().cloned()));
+    let kernel = match &lowering.kernels {
+        Some(Ok(kernels)) => Some(kernels.plain().source.clone()),
+        Some(Err(_)) | None => None,
+    };
+    let names = tilewright_relayout::program::loop_names(strategy);
+    let row = |(one, name): (&tilewright_relayout::Loop, String)| LoopRow {
+        name,
+        extent: one.extent,
+        source: one.source,
+        target: one.target,
+    };
+    Ok(MoveReport {
+        schema: "tilewright.relayout-move/1",
+        from: sides.from.clone(),
+        to: sides.to.clone(),
+        shape: sides.relayout.extents.clone(),
+        element_bytes: sides.element_bytes,
+        from_shape: strategy.from_shape.clone(),
+        to_shape: strategy.to_shape.clone(),
+        tile: strategy.tile_name(),
+        loops: strategy.loops.iter().zip(names).map(row).collect(),
+        is_wide: strategy.is_wide,
+        fill: strategy.fill_name(),
+        program: tilewright_script::print_func(&after),
+        kernel,
+        premises: judged.premises.iter().map(ToString::to_string).collect(),
+        verdicts,
+        ran: None,
+    })
+}
+
+/// That no slot of A or of B stands for two elements: otherwise a move, though it does what the maps say, would lose some.
+fn keeps_all(sides: &Sides, judge: &Judge) -> Vec<Report> {
+    let one = |placement: &Placement| {
+        let shape: Vec<Expr> =
+            placement.shape.iter().filter_map(|&extent| i64::try_from(extent).ok()).map(Expr::int).collect();
+        judge.check_map_for(MapClaim::new(&placement.map, &shape), Obligation::Injective)
+    };
+    vec![one(&sides.relayout.from), one(&sides.relayout.to)]
+}
+
+/// Reads, moves and writes.
+fn ran(sides: &Sides, strategy: &Strategy, input: &str, output: &str) -> Result<RanRow, Failure> {
+    let fault = |code, message: String| Failure::plain(input, code, message);
+    let bytes = fs::read(input).map_err(|error| {
+        fault("cannot-read", format!("cannot read {input}: {error}")).with_help("give the path of a .npy file")
+    })?;
+    let npy = Npy::read(bytes).map_err(|message| fault("npy", format!("{input}: {message}")))?;
+    if npy.element_bytes as u64 != sides.element_bytes {
+        let message = format!("{input} has elements of {} bytes, and A of {}", npy.element_bytes, sides.element_bytes);
+        return Err(fault("element-size", message).with_help("elements are moved as bytes: only their size has to fit"));
+    }
+    let (given, slots) = (npy.shape.iter().product::<u64>(), strategy.from_shape.iter().product::<u64>());
+    if given != slots {
+        let message = format!("{input} has {given} elements, {:?}, and A has {slots} slots", npy.shape);
+        let help = format!("it holds A's memory, padding included: {:?}, or any shape of as many", strategy.from_shape);
+        return Err(fault("npy-shape", message).with_help(&help));
+    }
+    let size = strategy.to_shape.iter().product::<u64>() * sides.element_bytes;
+    let size = usize::try_from(size).map_err(|_| fault("npy-shape", "B does not fit into memory".to_owned()))?;
+    let mut data = vec![0; size];
+    let fill = vec![0; npy.element_bytes];
+    strategy.run_bytes(&npy.data, &mut data, &fill).map_err(|error| Failure::Internal(error.to_string()))?;
+    let result = Npy { data, shape: strategy.to_shape.clone(), ..npy };
+    output::write_bytes(Path::new(output), &result.bytes())?;
+    Ok(RanRow { input: input.to_owned(), output: output.to_owned(), shape: result.shape })
+}

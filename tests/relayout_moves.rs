@@ -1,0 +1,261 @@
+//! Moves of arrays: the program of each strategy is proved to do what both maps say, and the executor, the interpreter and the
+//! kernel of the program leave the same bytes. Broken strategies are not proved.
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
+
+use tilewright::harness::engine::EngineFault;
+use tilewright::harness::opencl::OpenCl;
+use tilewright::pipeline::pair::validate;
+use tilewright::pipeline::{self, Program};
+use tilewright::relayout::program::{Elements, moved, plain};
+use tilewright::relayout::{Fill, Placement, Relayout, Strategy, Tile};
+use tilewright_interp::{Argument, Arguments, Config, Tensor, run};
+use tilewright_ir::{Bindings, DataType, Expr, IndexMap, PrimFunc, Var, validate as valid};
+use tilewright_verify::{Config as JudgeConfig, Judge};
+
+fn judge() -> Judge {
+    Judge::new(JudgeConfig::default(), tilewright_search::strategies()).unwrap()
+}
+
+fn map(extents: &[u64], outputs: impl Fn(&[Expr]) -> Vec<Expr>) -> IndexMap {
+    let vars: Vec<Var> = (0..extents.len()).map(|axis| Var::index(format!("i{axis}"))).collect();
+    let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
+    let domain = extents.iter().map(|&extent| Expr::int(extent as i64)).collect();
+    IndexMap::new(vars, domain, outputs(&index), Vec::new()).unwrap()
+}
+
+fn permuted(extents: &[u64], order: &[usize]) -> Placement {
+    let shape = order.iter().map(|&axis| extents[axis]).collect();
+    Placement { shape, map: map(extents, |index| order.iter().map(|&axis| index[axis].clone()).collect()) }
+}
+
+fn over(index: &Expr, size: i64) -> [Expr; 2] {
+    [index.clone().floor_div(Expr::int(size)), index.clone().floor_mod(Expr::int(size))]
+}
+
+fn tiled(extents: &[u64], (a, b): (u64, u64)) -> Placement {
+    let shape = vec![extents[0].div_ceil(a), extents[1].div_ceil(b), a, b];
+    let outputs = |index: &[Expr]| {
+        let ([q0, r0], [q1, r1]) = (over(&index[0], a as i64), over(&index[1], b as i64));
+        vec![q0, q1, r0, r1]
+    };
+    Placement { shape, map: map(extents, outputs) }
+}
+
+fn paired(extents: &[u64]) -> Placement {
+    let shape = vec![extents[0].div_ceil(8), extents[1].div_ceil(128), 4, 128, 2];
+    let outputs = |index: &[Expr]| {
+        let ([q0, r0], [q1, r1]) = (over(&index[0], 8), over(&index[1], 128));
+        let [pair, within] = over(&r0, 2);
+        vec![q0, q1, pair, r1, within]
+    };
+    Placement { shape, map: map(extents, outputs) }
+}
+
+fn blocked(extents: &[u64], size: u64) -> Placement {
+    let shape = vec![extents[0], extents[1].div_ceil(size), extents[2], extents[3], size];
+    let outputs = |index: &[Expr]| {
+        let [q, r] = over(&index[1], size as i64);
+        vec![index[0].clone(), q, index[2].clone(), index[3].clone(), r]
+    };
+    Placement { shape, map: map(extents, outputs) }
+}
+
+/// Relayouts with a tile of each kind, with and without padding, ragged and not.
+fn cases() -> Vec<(&'static str, Relayout)> {
+    let of = |extents: &[u64], from, to| Relayout { extents: extents.to_vec(), from, to };
+    let (odd, even, image) = ([37, 155], [24, 40], [2, 10, 7, 9]);
+    let nchw = permuted(&image, &[0, 1, 2, 3]);
+    let nhwc = permuted(&image, &[0, 2, 3, 1]);
+    let gaps = Placement {
+        shape: vec![12, 10],
+        map: map(&[5, 9], |index| vec![index[1].clone() + Expr::int(1), index[0].clone() * Expr::int(2)]),
+    };
+    vec![
+        ("rows to tiles", of(&odd, permuted(&odd, &[0, 1]), tiled(&odd, (8, 128)))),
+        ("tiles to rows", of(&odd, tiled(&odd, (8, 128)), permuted(&odd, &[0, 1]))),
+        ("rows to small tiles", of(&even, permuted(&even, &[0, 1]), tiled(&even, (2, 2)))),
+        ("rows to pairs of rows", of(&odd, permuted(&odd, &[0, 1]), paired(&odd))),
+        ("columns to tiles", of(&odd, permuted(&odd, &[1, 0]), tiled(&odd, (8, 128)))),
+        ("a transpose", of(&odd, permuted(&odd, &[0, 1]), permuted(&odd, &[1, 0]))),
+        ("a transpose in blocks", of(&[5, 523], permuted(&[5, 523], &[0, 1]), permuted(&[5, 523], &[1, 0]))),
+        ("NHWC to NCHW", of(&image, nhwc.clone(), nchw.clone())),
+        ("NCHW to NHWC", of(&image, nchw.clone(), nhwc)),
+        ("NCHW to NCHW4c", of(&image, nchw.clone(), blocked(&image, 4))),
+        ("NCHW4c to NCHW", of(&image, blocked(&image, 4), nchw)),
+        ("tiles to tiles", of(&odd, tiled(&odd, (8, 128)), tiled(&odd, (2, 4)))),
+        ("gaps", of(&[5, 9], permuted(&[5, 9], &[0, 1]), gaps)),
+    ]
+}
+
+fn types() -> [DataType; 5] {
+    ["uint8", "int16", "float32", "uint64", "uint32x4"].map(|name| name.parse().unwrap())
+}
+
+fn is_proved(before: &PrimFunc, after: &PrimFunc, judge: &Judge) -> bool {
+    let judged = validate(before, after, &[], judge).unwrap();
+    !judged.reports.is_empty() && judged.reports.iter().all(|report| report.verdict.is_proved())
+}
+
+/// A program with its parameters: A with the given bytes, B undefined.
+fn arguments(func: &PrimFunc, dtype: DataType, src: &[u8]) -> Arguments {
+    let shape = |position: usize| -> Vec<u64> {
+        let extents = func.buffer_map[position].1.const_shape().unwrap();
+        extents.iter().map(|&extent| u64::try_from(extent).unwrap()).collect()
+    };
+    let a = Tensor::from_bytes(dtype, &shape(0), src.to_vec()).unwrap();
+    let b = Tensor::undefined(dtype, &shape(1)).unwrap();
+    Arguments { params: vec![Argument::Tensor(a), Argument::Tensor(b)], ..Arguments::default() }
+}
+
+/// The bytes of B, all of which have to be defined.
+fn result(arguments: &Arguments) -> Vec<u8> {
+    let Argument::Tensor(b) = &arguments.params[1] else { panic!("B is a tensor") };
+    assert!(b.is_all_defined(), "a slot of B was not written");
+    b.bytes().to_vec()
+}
+
+#[test]
+fn every_strategy_is_proved() {
+    let judge = judge();
+    for (name, relayout) in cases() {
+        for dtype in types() {
+            let bytes = dtype.scalar.bytes() * u64::from(dtype.lanes);
+            let elements = Elements::zero(dtype);
+            let strategy = Strategy::choose(&relayout, bytes).unwrap();
+            let (before, after) = (plain(&relayout, &elements), moved(&strategy, &relayout, &elements));
+            assert!(is_proved(&before, &before, &judge), "{name} {dtype}: the program against itself");
+            assert!(is_proved(&before, &after, &judge), "{name} {dtype}: {}", tilewright_script::print_func(&after));
+        }
+    }
+}
+
+#[test]
+fn the_executor_the_interpreter_and_the_kernel_agree() {
+    let judge = judge();
+    let device = match OpenCl::open(None) {
+        Ok(device) => Some(device),
+        Err(EngineFault::Skipped(why)) => {
+            eprintln!("skipped: the kernels, {why}");
+            None
+        }
+        Err(other) => panic!("{other:?}"),
+    };
+    for (name, relayout) in cases() {
+        for dtype in types() {
+            let bytes = (dtype.scalar.bytes() * u64::from(dtype.lanes)) as usize;
+            let elements = Elements::zero(dtype);
+            let strategy = Strategy::choose(&relayout, bytes as u64).unwrap();
+            let size = |placement: &Placement| placement.slots().unwrap() as usize * bytes;
+            // No float of these bytes is a NaN, which need not keep its payload.
+            let src: Vec<u8> = (0..size(&relayout.from)).map(|at| (at * 37 + at / 251) as u8 & 0x3F).collect();
+            let mut dst = vec![0xFF; size(&relayout.to)];
+            strategy.run_bytes(&src, &mut dst, &vec![0; bytes]).unwrap();
+            let func = moved(&strategy, &relayout, &elements);
+            for func in [&plain(&relayout, &elements), &func] {
+                let mut arguments = arguments(func, dtype, &src);
+                run(valid(func).unwrap(), &mut arguments, &Config::default()).unwrap();
+                assert!(result(&arguments) == dst, "{name} {dtype}: the interpreter");
+            }
+            // A driver takes long for many small kernels: one type for each way of moving is enough.
+            let Some(device) = device.as_ref().filter(|_| [1, 4, 16].contains(&bytes)) else { continue };
+            let program = Program { func, definition: None, written: None, assumed: vec![], scheduled: vec![] };
+            let lowering = pipeline::lower(&program, &judge, false, &mut |_, _| {}).unwrap();
+            let last = &lowering.stages.last().unwrap().func;
+            let kernels = lowering.kernels.as_ref().unwrap().as_ref().unwrap();
+            let mut arguments = arguments(last, dtype, &src);
+            match device.run_kernels(last, kernels, &Bindings::new(), &mut arguments) {
+                Ok(_) => assert!(result(&arguments) == dst, "{name} {dtype}: the kernel"),
+                Err(fault) => panic!("{name} {dtype}: {fault:?}"),
+            }
+        }
+    }
+}
+
+/// Strategies that do something else than the maps say.
+fn twins(strategy: &Strategy) -> Vec<(&'static str, Strategy)> {
+    let mut found = Vec::new();
+    let mut add = |name, change: &dyn Fn(&mut Strategy)| {
+        let mut twin = strategy.clone();
+        change(&mut twin);
+        if twin != *strategy {
+            found.push((name, twin));
+        }
+    };
+    add("the last iteration of the outermost loop is dropped", &|twin| twin.loops[0].extent -= 1);
+    add("the last iteration of the innermost loop is dropped", &|twin| {
+        if let Some(last) = twin.loops.last_mut() {
+            last.extent -= 1;
+        }
+    });
+    add("the padding is not filled", &|twin| twin.fill = Fill::None);
+    add("one edge is not filled", &|twin| {
+        if let Fill::Edges(edges) = &mut twin.fill {
+            edges.pop();
+        }
+    });
+    add("an edge begins too late", &|twin| {
+        if let Fill::Edges(edges) = &mut twin.fill {
+            edges[0].bound.limit += 1;
+        }
+    });
+    add("an edge begins too early", &|twin| {
+        if let Fill::Edges(edges) = &mut twin.fill {
+            edges[0].bound.limit -= 1;
+        }
+    });
+    add("a bound is too low", &|twin| {
+        if let Some(bound) = twin.bounds.first_mut() {
+            bound.limit -= 1;
+        }
+    });
+    add("a bound is forgotten", &|twin| drop(twin.bounds.pop()));
+    add("a step in the source is too long", &|twin| {
+        let steps = &mut twin.loops[0].from;
+        if let Some(step) = steps.iter_mut().find(|step| **step != 0) {
+            *step += 1;
+        }
+    });
+    add("two loops exchange their steps in the destination", &|twin| {
+        let last = twin.loops.len() - 1;
+        let steps = std::mem::take(&mut twin.loops[0].to);
+        twin.loops[0].to = std::mem::replace(&mut twin.loops[last].to, steps);
+    });
+    add("the first element is elsewhere", &|twin| twin.to[0] += 1);
+    found
+}
+
+#[test]
+fn broken_strategies_are_not_proved() {
+    let judge = judge();
+    let mut tried = 0;
+    for (name, relayout) in cases() {
+        let elements = Elements::zero("float32".parse().unwrap());
+        let strategy = Strategy::choose(&relayout, 4).unwrap();
+        let before = plain(&relayout, &elements);
+        for (what, twin) in twins(&strategy) {
+            let after = moved(&twin, &relayout, &elements);
+            assert!(!is_proved(&before, &after, &judge), "{name}: {what}\n{}", tilewright_script::print_func(&after));
+            tried += 1;
+        }
+    }
+    assert!(tried > 60, "only {tried} twins were tried");
+}
+
+#[test]
+fn the_cases_have_tiles_of_every_kind() {
+    let strategies: Vec<Strategy> =
+        cases().iter().map(|(_, relayout)| Strategy::choose(relayout, 4).unwrap()).collect();
+    for tile in [Tile::Run, Tile::Transpose, Tile::Strided] {
+        assert!(strategies.iter().any(|strategy| strategy.tile == tile), "{tile:?}");
+    }
+    assert!(strategies.iter().any(|strategy| strategy.is_wide));
+    assert!(strategies.iter().any(|strategy| strategy.fill == Fill::Whole));
+    assert!(strategies.iter().any(|strategy| matches!(strategy.fill, Fill::Edges(_))));
+    assert!(strategies.iter().any(|strategy| strategy.fill == Fill::None));
+}
