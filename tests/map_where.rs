@@ -204,6 +204,82 @@ fn symbolic_restricted_maps_are_proved_and_their_broken_twins_are_not() {
     }
 }
 
+/// The verdicts on a claim.
+fn judged(
+    map: &str,
+    (shape, predicate): (&str, &str),
+    (physical, inverse): (&str, &str),
+    padding: &str,
+) -> BTreeMap<Obligation, Verdict> {
+    Texts { map, shape, predicate, physical, inverse, padding }.read().judged(&judge())
+}
+
+#[test]
+fn a_proof_about_the_box_is_none_that_something_is_reached_by_the_rest() {
+    // On the box, digits show all of these for every extent.
+    let (map, shape) = ("lambda i, j: [j, i]", "n,4");
+    let (physical, inverse) = ("4,n", "lambda a, b: [b, a]");
+    let whole = judged(map, (shape, "lambda i, j: i + j >= 0"), (physical, inverse), "lambda a, b: False");
+    assert!(whole[&Obligation::Padding].is_proved(), "{}", whole[&Obligation::Padding]);
+    for (predicate, is_loose) in
+        [("lambda i, j: j < 3", true), ("lambda i, j: j != 1", false), ("lambda i, j: j >= 1", false)]
+    {
+        let restricted = judged(map, (shape, predicate), (physical, inverse), "lambda a, b: False");
+        let open = [Obligation::Padding, Obligation::Inverse].into_iter().chain(is_loose.then_some(Obligation::Tight));
+        for obligation in open {
+            assert!(
+                !restricted[&obligation].is_proved(),
+                "{obligation} where {predicate}: {}",
+                restricted[&obligation]
+            );
+        }
+    }
+}
+
+#[test]
+fn what_only_excluded_indices_reach_is_padding() {
+    // Two indices share each place, and one of the two is left out for some places, both for others.
+    let (map, shape) = ("lambda i, j: [i // 2 * 4 + j]", "6,4");
+    let (physical, inverse) = ("12", "lambda p: [p // 4 * 2, p % 4]");
+    // Fast evaluation, which is not believed, finds what is wrong with most claims first. It does not know that the divisor of the last
+    // two is never 0.
+    for (predicate, padding) in [
+        ("i < 4", "p >= 8"),
+        ("j != 2", "p % 4 == 2"),
+        ("i >= 2 and j < 3", "p < 4 or p % 4 == 3"),
+        ("i < 4 and 7 // (2 * i - 3) < 8", "p >= 8"),
+        ("j != 2 and 7 // (2 * i - 3) < 8", "p % 4 == 2"),
+    ] {
+        let predicate = format!("lambda i, j: {predicate}");
+        let right = judged(map, (shape, &predicate), (physical, inverse), &format!("lambda p: {padding}"));
+        assert!(right[&Obligation::Padding].is_proved(), "{predicate}: {}", right[&Obligation::Padding]);
+        for wrong in ["False", "p == 11"] {
+            let wrong = judged(map, (shape, &predicate), (physical, inverse), &format!("lambda p: {wrong}"));
+            assert!(!wrong[&Obligation::Padding].is_proved(), "{predicate}: {}", wrong[&Obligation::Padding]);
+        }
+    }
+}
+
+#[test]
+fn an_excluded_index_does_not_reach_the_end_of_an_axis() {
+    for (map, shape, physical, inverse) in [
+        ("lambda i, j: [i * 4 + j]", "5,4", "20", "lambda p: [p // 4, p % 4]"),
+        ("lambda i, j: [19 - i * 4 - j]", "5,4", "20", "lambda p: [(19 - p) // 4, (19 - p) % 4]"),
+        ("lambda i, j: [i ^ 3, j]", "4,4", "4,4", "lambda a, b: [a ^ 3, b]"),
+    ] {
+        let vars = &inverse["lambda ".len()..inverse.find(':').unwrap()];
+        let padding = format!("lambda {vars}: False");
+        for predicate in ["i != 4 and i != 0", "i * 4 + j < 15 and i > 0", "i != 4 and i != 0 and 7 // (2 * i - 3) < 8"]
+        {
+            let predicate = format!("lambda i, j: {predicate}");
+            let found = judged(map, (shape, &predicate), (physical, inverse), &padding);
+            assert!(!found[&Obligation::Tight].is_proved(), "{map} where {predicate}: {}", found[&Obligation::Tight]);
+        }
+        let found = judged(map, (shape, "lambda i, j: i + j >= 0"), (physical, inverse), &padding);
+        assert!(found[&Obligation::Tight].is_proved(), "{map}: {}", found[&Obligation::Tight]);
+    }
+}
+
 #[test]
 fn a_predicate_that_holds_nowhere_proves_nothing() {
     for (shape, predicate) in [("5,4", "i > 7"), ("5,4", "i < j and j < i"), ("n,4", "j > 4"), ("n,4", "i >= n")] {

@@ -36,6 +36,7 @@ pub mod case;
 pub mod chain;
 pub mod conditions;
 pub mod config;
+pub mod corpus;
 pub mod cpu;
 pub mod drivers;
 pub mod expression;

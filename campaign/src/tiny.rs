@@ -334,6 +334,19 @@ impl Part {
     }
 }
 
+/// A group whose threads are entered twice and read and write elements of their own or common ones: what a thread reads in the first loop,
+/// another thread or the same one may write in the second.
+fn entered_twice(u: &mut Unstructured<'_>) -> arbitrary::Result<Part> {
+    let mut place = || Ok(Place { factors: [u.int_in_range(0..=1)?, 0], offset: u.int_in_range(0..=3)? });
+    let (read, other, first, second) = (place()?, place()?, place()?, place()?);
+    let store = |to, from, add| Part::Store { to, from, add };
+    let is_copied = u.arbitrary()?;
+    let bodies = [store(first, Some(read), 1), store(second, Some(other).filter(|_| is_copied), 2)];
+    let around = |kind, extent, body| Part::Loop { kind, extent, body };
+    let threads = bodies.map(|body| around(Kind::Thread, 2, vec![body])).to_vec();
+    Ok(around(Kind::Block, 1, threads))
+}
+
 impl Case for Tiny {
     fn draw(u: &mut Unstructured<'_>, _: &Config) -> arbitrary::Result<Self> {
         let count = u.int_in_range(1..=2)?;
@@ -346,6 +359,10 @@ impl Case for Tiny {
             } else {
                 parts = fewer;
             }
+        }
+        // One program in eight. None if the bytes are used up.
+        if !u.ratio(7, 8)? {
+            parts = vec![entered_twice(u)?];
         }
         Ok(Self(parts))
     }

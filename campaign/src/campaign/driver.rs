@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::files::write_finding;
 use super::link::{Lost, WorkerLink};
-use super::protocol::{Range, Reply, Request};
+use super::protocol::{Clock, Range, Reply, Request};
 use super::schedule::{Next, SLICE};
 use super::{Found, Shared};
 use crate::finding::Finding;
@@ -79,7 +79,7 @@ impl<'a> Driver<'a> {
     fn slice(&mut self, lane: usize, range: &Range) {
         let left = self.shared.end().map_or(SLICE, |end| end.saturating_duration_since(Instant::now()).min(SLICE));
         let millis = u64::try_from(left.as_millis()).unwrap_or(0);
-        match self.ask(&Request::Run { range: range.clone(), millis }, &mut |_| {}) {
+        match self.ask(&Request::Run { range: range.clone(), millis, clock: Clock::Wall }, &mut |_| {}) {
             Ok(Reply::Ran { done, batch, tally, findings }) => {
                 self.shared.state().schedule.record(lane, range, done.min(range.count), batch, &tally);
                 for finding in findings {

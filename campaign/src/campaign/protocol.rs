@@ -36,6 +36,16 @@ impl Range {
     }
 }
 
+/// What the time of a slice is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// Wall time, for campaigns that end at a certain time.
+    Wall,
+    /// Processor time of the worker, which does not depend on what else the machine does.
+    Processor,
+}
+
 /// A request to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +58,8 @@ pub enum Request {
         range: Range,
         /// The time in milliseconds.
         millis: u64,
+        /// What the time is measured in.
+        clock: Clock,
     },
     /// Checks cases one by one, and announces each number before checking the case.
     Trace {

@@ -1,7 +1,8 @@
 //! Measures which planted faults the oracles detect: each fault is switched on in worker processes
 //! of its own, and the oracles take turns until one reports a failure.
 //!
-//! All faults get the same time, in turns that grow from round to round, so that easily detected
+//! All times are processor time of the workers: on a machine that is busy with other work the measurement takes longer, and finds the
+//! same. All faults get the same time, in turns that grow from round to round, so that easily detected
 //! faults are detected early. Within a turn the next slice goes to the oracle with the least time
 //! so far, including the expected cost of the slice: cheap oracles come first, and none starves.
 //! Oracles whose cases never reached the code of the fault get less time, and so do those that do not
@@ -27,7 +28,7 @@ use std::time::{Duration, Instant};
 use crate::faults::PlantedFault;
 
 use super::link::{Launch, Lost, WorkerLink};
-use super::protocol::{Range, Reply, Request};
+use super::protocol::{Clock, Range, Reply, Request};
 use super::worker::REACHED;
 use crate::finding::Finding;
 use crate::oracle::Failure;
@@ -44,8 +45,8 @@ const FULL_PENALTY_CASES: u64 = 400;
 const OTHER_PART: u32 = 16;
 /// Limit on the duration of a slice.
 const MAX_SLICE: Duration = Duration::from_secs(2);
-/// How long a slice may continue after the end.
-const GRACE: Duration = Duration::from_secs(10);
+/// The least time that a slice counts for: processor time is measured in steps, and a slice below one would be free.
+const LEAST_COST: Duration = Duration::from_millis(2);
 /// Limit on the time for a decoy.
 const DECOY_LIMIT: Duration = Duration::from_secs(15);
 /// Limit on the time for the control.
@@ -76,7 +77,7 @@ pub struct Plan {
     pub faults: Vec<&'static PlantedFault>,
     /// Seed of all cases.
     pub seed: u64,
-    /// Total duration.
+    /// Limit on the processor time of the workers of each job.
     pub duration: Duration,
     /// Number of workers.
     pub jobs: usize,
@@ -93,7 +94,7 @@ pub struct Trial {
     pub caught: Option<Catch>,
     /// Number of cases checked, over all oracles.
     pub runs: u64,
-    /// Time spent on the trial.
+    /// Processor time spent on the trial.
     pub spent: Duration,
     /// One lane for each oracle.
     lanes: Vec<Lane>,
@@ -148,7 +149,7 @@ pub struct Catch {
     pub detail: String,
     /// Number of cases of that oracle until then.
     pub runs: u64,
-    /// Time until then, including the other oracles.
+    /// Processor time until then, including the other oracles.
     pub after: Duration,
     /// The cases to check again without the fault.
     range: Range,
@@ -206,14 +207,7 @@ pub fn run(plan: &Plan, interrupted: &(dyn Fn() -> bool + Sync), watch: &mut dyn
     let n = u32::try_from(trials.len()).unwrap_or(u32::MAX).max(1);
     let jobs = u32::try_from(plan.jobs).unwrap_or(1).max(1);
     let share = plan.duration.saturating_mul(jobs) / n;
-    let bench = Bench {
-        plan,
-        share,
-        end: Instant::now() + plan.duration,
-        interrupted,
-        trials: Mutex::new(trials),
-        known: Mutex::default(),
-    };
+    let bench = Bench { plan, share, interrupted, trials: Mutex::new(trials), known: Mutex::default() };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(|| bench.work())).collect();
         while threads.iter().any(|thread| !thread.is_finished()) {
@@ -240,7 +234,6 @@ struct Bench<'a> {
     plan: &'a Plan,
     /// The time for a trial in which nothing should be detected.
     share: Duration,
-    end: Instant,
     interrupted: &'a (dyn Fn() -> bool + Sync),
     trials: Mutex<Vec<Trial>>,
     /// The kinds of failure that occur without a fault.
@@ -254,7 +247,8 @@ impl Bench<'_> {
 
     /// The loop of a thread: gives a turn to the trial with the least time, until none is left.
     fn work(&self) {
-        while !(self.interrupted)() && Instant::now() < self.end {
+        let mut used = Duration::ZERO;
+        while !(self.interrupted)() && used < self.plan.duration {
             let taken = {
                 let mut trials = self.trials();
                 let open = trials
@@ -278,9 +272,9 @@ impl Bench<'_> {
                 std::thread::sleep(Duration::from_millis(20));
                 continue;
             };
-            let start = Instant::now();
-            self.turn(&mut trial, start);
-            trial.spent += start.elapsed();
+            let before = trial.spent;
+            self.turn(&mut trial, self.plan.duration - used);
+            used += trial.spent - before;
             trial.busy = false;
             let mut trials = self.trials();
             trials[at] = trial;
@@ -306,32 +300,38 @@ impl Bench<'_> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One turn of a trial: its oracles run slices in a worker of their own, until the turn is over
+    /// One turn of a trial: its oracles run slices in a worker of their own, until the turn is over, `most` is used up,
     /// or one of them reports a failure.
-    fn turn(&self, trial: &mut Trial, start: Instant) {
+    fn turn(&self, trial: &mut Trial, most: Duration) {
         let mut launch = self.plan.launch.clone();
         if let Some(row) = trial.fault {
             launch.arguments.extend(["--fault".to_owned(), row.name.to_owned()]);
         }
         let limit = trial
             .time_limit(self.share, self.plan.duration)
-            .map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
+            .map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)))
+            .min(most);
+        let end = trial.spent + limit;
         // A fault is switched on for a whole process by its command line, so every turn has a worker of its own.
-        let Ok(mut link) = WorkerLink::start(&launch) else { return };
-        while start.elapsed() < limit {
-            if Instant::now() >= self.end || (self.interrupted)() {
+        let Ok(mut link) = WorkerLink::start(&launch) else {
+            // The turn counts, so that a measurement whose workers cannot be started ends.
+            trial.spent += trial.turn;
+            return;
+        };
+        while trial.spent < end {
+            if (self.interrupted)() {
                 return;
             }
             let there = trial.lanes.iter().enumerate().filter(|(_, lane)| !lane.absent);
             let Some((at, _)) = there.min_by_key(|(_, lane)| lane.weight()) else { return };
-            let before = Instant::now();
-            let caught = self.slice(&mut link, trial, at);
+            let (caught, cost) = self.slice(&mut link, trial, at);
             let lane = &mut trial.lanes[at];
-            lane.cost = before.elapsed();
-            lane.spent += lane.cost;
+            lane.cost = cost;
+            lane.spent += cost;
             lane.slice = (lane.slice * 2).min(MAX_SLICE);
+            trial.spent += cost;
             for catch in caught {
-                let catch = Catch { after: trial.spent + start.elapsed(), ..catch };
+                let catch = Catch { after: trial.spent, ..catch };
                 // The control goes on after a failure: every kind that it meets is one that does not count elsewhere.
                 if trial.fault.is_none() {
                     self.known().entry(catch.failure_kind()).or_insert(catch);
@@ -355,7 +355,7 @@ impl Bench<'_> {
             return true;
         }
         let Ok(mut link) = WorkerLink::start(&self.plan.launch) else { return false };
-        let request = Request::Run { range: catch.range.clone(), millis: catch.millis };
+        let request = Request::Run { range: catch.range.clone(), millis: catch.millis, clock: Clock::Processor };
         let is_same = match link.ask(&request, &|| (self.interrupted)(), &mut |_| {}) {
             Ok(Reply::Ran { findings, .. }) => findings.iter().any(|finding| finding.failure.what == catch.what),
             Err(Lost::Worker(failure)) => failure.what == catch.what,
@@ -367,8 +367,9 @@ impl Bench<'_> {
         is_same
     }
 
-    /// Runs a slice of an oracle; returns its failures in the order of the cases.
-    fn slice(&self, link: &mut WorkerLink, trial: &mut Trial, at: usize) -> Vec<Catch> {
+    /// Runs a slice of an oracle; returns its failures in the order of the cases, and its processor time. The time of a worker that
+    /// died is not known, so wall time counts instead.
+    fn slice(&self, link: &mut WorkerLink, trial: &mut Trial, at: usize) -> (Vec<Catch>, Duration) {
         let lane = &mut trial.lanes[at];
         let range = Range {
             oracle: lane.oracle.to_owned(),
@@ -377,8 +378,9 @@ impl Bench<'_> {
             count: u64::from(u32::MAX),
         };
         let millis = u64::try_from(lane.slice.as_millis()).unwrap_or(0);
-        let request = Request::Run { range: range.clone(), millis };
-        let stop = || (self.interrupted)() || Instant::now() > self.end + GRACE;
+        let request = Request::Run { range: range.clone(), millis, clock: Clock::Processor };
+        let start = Instant::now();
+        let stop = || (self.interrupted)();
         let catch = |failure: Failure, number: u64, range: Range| Catch {
             oracle: lane.oracle,
             what: failure.what,
@@ -406,19 +408,19 @@ impl Bench<'_> {
                 let caught = caught.collect();
                 lane.next = lane.next.saturating_add(done);
                 trial.runs += done;
-                caught
+                (caught, Duration::from_micros(tally.cpu_micros).max(LEAST_COST))
             }
             Err(Lost::Worker(failure)) => {
                 let caught = catch(failure, lane.next, range.clone());
                 // The case is unknown. If the same happens without the fault, the oracle cannot be
                 // used here.
                 lane.absent = true;
-                vec![caught]
+                (vec![caught], start.elapsed())
             }
-            Err(Lost::Stopped) => Vec::new(),
+            Err(Lost::Stopped) => (Vec::new(), Duration::ZERO),
             Ok(_) => {
                 lane.absent = true;
-                Vec::new()
+                (Vec::new(), LEAST_COST)
             }
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tilewright_device::process::{answer, requests};
 use tilewright_ir::sabotage;
 
-use super::protocol::{Range, Reply, Request};
+use super::protocol::{Clock, Range, Reply, Request};
 use crate::bytes;
 use crate::cpu::Stopwatch;
 use crate::finding::{Finding, Origin};
@@ -20,6 +20,9 @@ use crate::session::{Runner, remember_panics};
 /// The counter for how often the fault that is switched on was reached, in programs built with
 /// faults.
 pub(super) const REACHED: &str = "times that the fault was reached";
+
+/// How many times longer than its processor time a slice may take.
+const MAX_WAIT: u32 = 50;
 
 /// Answers requests from standard input until its end. Then the process ends at once, even in the
 /// middle of a case, so that no worker outlives its coordinator.
@@ -61,7 +64,7 @@ impl Worker {
         Ok(match request {
             // Answered above, without a runner.
             Request::About => about(),
-            Request::Run { range, millis } => run(runner, &range, Instant::now() + Duration::from_millis(millis)),
+            Request::Run { range, millis, clock } => run(runner, &range, Duration::from_millis(millis), clock),
             Request::Trace { range } => trace(runner, &range, out)?,
             Request::Draw { range } => Reply::Cases {
                 cases: runner.draw(&bytes_of(&range, range.first)).into_iter().collect(),
@@ -121,12 +124,19 @@ fn keep(all: &mut Vec<Finding>, found: Vec<(usize, Finding)>, range: &Range, fir
 
 /// Checks batches until the end of the range or of the time; at least one batch, so that every
 /// slice makes progress.
-fn run(runner: &mut dyn Runner, range: &Range, until: Instant) -> Reply {
+fn run(runner: &mut dyn Runner, range: &Range, limit: Duration, clock: Clock) -> Reply {
     let batch = u64::try_from(runner.batch()).unwrap_or(1).max(1);
     let (mut tally, mut findings, mut next) = (Tally::default(), Vec::new(), range.first);
-    let watch = Stopwatch::start();
+    let (start, watch) = (Instant::now(), Stopwatch::start());
+    let is_over = || match clock {
+        Clock::Wall => start.elapsed() >= limit,
+        // A worker that waits for something uses no processor time, so there is a limit on wall time as well.
+        Clock::Processor => {
+            Duration::from_micros(watch.micros()) >= limit || start.elapsed() >= limit.saturating_mul(MAX_WAIT)
+        }
+    };
     sabotage::reached();
-    while next < range.end() && (next == range.first || Instant::now() < until) {
+    while next < range.end() && (next == range.first || !is_over()) {
         let end = next.saturating_add(batch).min(range.end());
         let inputs: Vec<Vec<u8>> = (next..end).map(|number| bytes_of(range, number)).collect();
         keep(&mut findings, runner.run(&inputs, &mut tally), range, next);

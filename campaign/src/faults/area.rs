@@ -81,16 +81,16 @@ impl Area {
     /// The oracles that look at the part: those that are tried first.
     pub const fn oracles(self) -> &'static [&'static str] {
         match self {
-            Self::Passes => &["passes", "padding", "judge_programs"],
-            Self::Loops | Self::Storage => &["passes", "judge_programs"],
+            Self::Passes => &["passes", "padding", "judge_programs", "written_passes"],
+            Self::Loops | Self::Storage => &["passes", "judge_programs", "written_passes"],
             Self::Lowering => &["schedules"],
             Self::Blocks => &["blocks", "block_schedules"],
-            Self::Judge => &["judge_programs", "judge_pairs"],
-            Self::Values => &["judge_pairs", "lifting"],
-            Self::Terms => &["judge_pairs"],
+            Self::Judge => &["judge_programs", "judge_pairs", "claims"],
+            Self::Values => &["judge_pairs", "lifting", "claims"],
+            Self::Terms => &["judge_pairs", "claims"],
             Self::Threads => &["interleavings", "interpreter", "judge_programs"],
             Self::Maps => &["judge_maps", "judge_layouts", "certificate"],
-            Self::Kernel => &["encoder", "judge_maps", "recheck", "second_judge"],
+            Self::Kernel => &["encoder", "derivations", "judge_maps", "recheck", "second_judge"],
             Self::Planner => &["planner"],
             Self::Script => &["roundtrip"],
             Self::Interpreter => &["arithmetic", "interpreter", "passes", "order"],

@@ -41,9 +41,11 @@ pub enum Form {
     Split,
     /// `x < number or y >= 1`.
     Corner,
+    /// `9 // (2 * x - 3) < 9`: false for x == 2 alone. The divisor is never 0, which fast evaluation does not know.
+    Quotient,
 }
 
-const FORMS: [Form; 6] = [Form::Below, Form::From, Form::Hole, Form::Step, Form::Split, Form::Corner];
+const FORMS: [Form; 7] = [Form::Below, Form::From, Form::Hole, Form::Step, Form::Split, Form::Corner, Form::Quotient];
 
 /// The extent that stands for a symbolic one where a number is drawn: it is small, so that few shapes lie below it.
 const SYMBOLIC: i128 = 4;
@@ -62,7 +64,7 @@ impl Restriction {
     /// Simpler restrictions of the same map: of one axis, with a smaller number.
     pub fn simpler(self) -> Vec<Self> {
         let mut found = Vec::new();
-        if matches!(self.form, Form::Step | Form::Split | Form::Corner) {
+        if matches!(self.form, Form::Step | Form::Split | Form::Corner | Form::Quotient) {
             found.push(Self { form: Form::Below, ..self });
         }
         if self.number > 0 {
@@ -95,6 +97,10 @@ impl Restriction {
             Form::Corner => {
                 let (low, high) = (value(x).lt(constant(number)?), Expr::binary(BinaryOp::Ge, value(y), constant(1)?));
                 Expr::binary(BinaryOp::Or, low, high)
+            }
+            Form::Quotient => {
+                let divisor = value(x) * constant(2)? - constant(3)?;
+                constant(9)?.floor_div(divisor).lt(constant(9)?)
             }
         })
     }
@@ -132,6 +138,7 @@ mod tests {
         assert_eq!(text(Form::Step, 7), "i % 3 != 1");
         assert_eq!(text(Form::Split, 3), "i * 4 + j < 5 * 4 - 3");
         assert_eq!(text(Form::Corner, 2), "i < 2 or j >= 1");
+        assert_eq!(text(Form::Quotient, 2), "9 // (i * 2 - 3) < 9");
     }
 
     #[test]

@@ -8,6 +8,8 @@
 //! | function | changes | what should happen |
 //! |---|---|---|
 //! | [`mutated_program`] | one statement or expression | the judge does not prove the pass, unless runs agree |
+//! | [`reordered_program`] | the order of statements | the judge does not prove the pass, unless runs agree |
+//! | [`subtly_mutated_program`] | operands exchanged, a conversion, a lane, a name | the judge does not prove the pass, unless runs agree |
 //! | [`with_racing_loop`] | a serial loop becomes parallel, with all stores at one position | a race is reported |
 //! | [`naively_vectorized`] | loops become vectors without a check | the judge does not prove `vectorize`, unless runs agree |
 //! | [`false_evidence`] | one claim of the evidence | the judge does not prove the claim, unless it is true |
@@ -20,6 +22,8 @@ pub mod certificate;
 mod claims;
 mod lanes;
 mod names;
+mod order;
+mod subtle;
 
 use std::convert::Infallible;
 
@@ -33,6 +37,8 @@ use tilewright_compiler::harness::inputs::Numbers;
 pub use claims::false_evidence;
 pub use lanes::naively_vectorized;
 pub use names::with_equal_names;
+pub use order::reordered_program;
+pub use subtle::subtly_mutated_program;
 
 /// Pseudo-random choices from a seed.
 #[derive(Debug)]
@@ -187,8 +193,9 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
         }
         Expr::Float { value, ty } => Expr::float_of(value + 1.0, *ty),
         Expr::Binary(op, a, b) if is_division(*op) && choices.chance(3) => Expr::Binary(*op, a.clone(), negated(b)),
-        Expr::Binary(op, a, b) => match choices.below(4) {
+        Expr::Binary(op, a, b) => match choices.below(5) {
             0 => Expr::Binary(other_operator(*op), b.clone(), a.clone()),
+            4 => Expr::Binary(*op, b.clone(), a.clone()),
             // A comparison has another type than its operands, so an operand cannot stand for it.
             1 if a.dtype() == expr.dtype() => (**a).clone(),
             2 if is_integer(expr) => one_more(expr, if choices.chance(2) { 1 } else { -1 }),
@@ -214,6 +221,10 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
             _ => Expr::Select(c.clone(), a.clone(), b.clone()),
         },
         Expr::Load { buffer, indices } => Expr::load(buffer, other_indices(indices, choices)),
+        // A conversion on the way that loses what does not fit.
+        Expr::Cast(ty, value) if value.dtype().scalar.is_integer() || value.dtype().scalar.is_float() => {
+            Expr::Cast(*ty, SharedExpr::new(subtle::narrowed(value)))
+        }
         Expr::Unary(..) | Expr::Var(_) | Expr::Broadcast { .. } | Expr::Call(..) | Expr::Cast(..) => expr.clone(),
     }
 }

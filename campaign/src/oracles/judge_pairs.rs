@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 use tilewright_compiler::pipeline::pair;
-use tilewright_interp::TrapKind;
+use tilewright_interp::{Trap, TrapKind};
 use tilewright_ir::PrimFunc;
 use tilewright_verify::{Config as Budget, Judge, Obligation, Report, Verdict};
 
@@ -145,8 +145,10 @@ pub fn examine(texts: &PairTexts) -> Result<Examined, Outcome> {
     };
     let truth = truth(texts, &observed)?;
     let wrong = observed.traps.each_ref().map(|traps| {
-        let of = |trap: &tilewright_interp::Trap| Some((obligation(trap.kind, texts.is_resized)?, trap.to_string()));
-        traps.iter().filter_map(of).collect()
+        let mut wrong = contradicted(traps);
+        // Of a program with other sizes, only races are known.
+        wrong.retain(|(obligation, _)| !texts.is_resized || *obligation != Obligation::Bounds);
+        wrong
     });
     Ok(Examined { programs, truth, wrong })
 }
@@ -180,12 +182,17 @@ fn truth(texts: &PairTexts, observed: &Observed) -> Result<Truth, Outcome> {
     }
 }
 
-/// The obligation that a trap contradicts. Of a program with other sizes, only races are known.
-fn obligation(kind: TrapKind, is_resized: bool) -> Option<Obligation> {
+/// The obligations that traps contradict, with their texts.
+pub(crate) fn contradicted(traps: &[Trap]) -> Vec<(Obligation, String)> {
+    traps.iter().filter_map(|trap| Some((obligation(trap.kind)?, trap.to_string()))).collect()
+}
+
+/// The obligation that a trap contradicts.
+fn obligation(kind: TrapKind) -> Option<Obligation> {
     match kind {
         TrapKind::Race => Some(Obligation::Race),
         TrapKind::Barrier => Some(Obligation::Barrier),
-        TrapKind::OutOfBounds => (!is_resized).then_some(Obligation::Bounds),
+        TrapKind::OutOfBounds => Some(Obligation::Bounds),
         TrapKind::Undefined => Some(Obligation::Defined),
         TrapKind::DivisionByZero
         | TrapKind::ShiftRange
@@ -197,7 +204,7 @@ fn obligation(kind: TrapKind, is_resized: bool) -> Option<Obligation> {
 }
 
 /// A failure if something is proved of a program that is not true of it.
-fn false_proof(wrong: &[(Obligation, String)], reports: &[Report], func: &PrimFunc) -> Option<Outcome> {
+pub(crate) fn false_proof(wrong: &[(Obligation, String)], reports: &[Report], func: &PrimFunc) -> Option<Outcome> {
     // Accesses are inside if these three hold together.
     let parts = |obligation| match obligation {
         Obligation::Bounds => vec![Obligation::Bounds, Obligation::Overflow, Obligation::Lanes],

@@ -28,6 +28,9 @@
 //! | `interleavings` | the race check and runs on threads | all orders of the accesses of tiny programs |
 //! | `second_judge` | the judge | a judge without a memo and without points |
 //! | `recheck` | certificates of random claims | Z3 on their texts |
+//! | `claims` | claims about pairs written by hand, and about changes of them | runs in the interpreter |
+//! | `derivations` | facts that the proof kernel derives | evaluation at all points of a box |
+//! | `written_passes` | programs written by hand and changes of them, after their passes | the program before, in the interpreter |
 //! | `lifting` | definitions that programs are proved to compute, and pairs of them | runs in the interpreter |
 //!
 //! Each oracle has tests in which a broken component is substituted, to show that it can fail at all.
@@ -36,6 +39,8 @@ pub mod arithmetic;
 pub mod block_schedules;
 pub mod blocks;
 pub mod certificate;
+pub mod claims;
+pub mod derivations;
 pub mod device;
 pub mod encoder;
 pub mod interleavings;
@@ -56,6 +61,7 @@ pub mod roundtrip;
 pub mod schedules;
 pub mod second_judge;
 mod self_test;
+pub mod written_passes;
 
 #[cfg(test)]
 mod program_tests;
@@ -201,6 +207,21 @@ pub static ORACLES: &[Entry] = &[
         name: lifting::Definitions::NAME,
         summary: "definitions that programs are proved to compute, and pairs of such programs, against runs",
         make: |environment| session(lifting::Definitions::new, environment),
+    },
+    Entry {
+        name: claims::Claims::NAME,
+        summary: "claims about pairs written by hand and about random changes of them, judged, against runs",
+        make: |environment| session(claims::Claims::new, environment),
+    },
+    Entry {
+        name: derivations::Derivations::NAME,
+        summary: "what the proof kernel derives, against evaluation at all points of a box",
+        make: |environment| session(derivations::Derivations::new, environment),
+    },
+    Entry {
+        name: written_passes::WrittenPasses::NAME,
+        summary: "programs written by hand and random changes of them, before and after the passes they are about",
+        make: |environment| session(written_passes::WrittenPasses::new, environment),
     },
 ];
 
