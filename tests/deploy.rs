@@ -101,7 +101,12 @@ fn a_damaged_folder_is_refused() {
         ("without an end", plan[..plan.rfind("end ").unwrap()].to_owned(), 2, "cut off"),
         ("a changed number", plan.replacen("counts 11 ", "counts 12 ", 1), 2, "is damaged"),
         ("another hash", plan.replacen("\nend ", "\nend 1", 1), 2, "is damaged"),
-        ("a texture above the limits", changed(first_image, "image 1000000 3 16 4277 4318"), 3, "and the device allows"),
+        (
+            "a texture above the limits",
+            changed(first_image, "image 1000000 3 16 4277 4318"),
+            3,
+            "and the device allows",
+        ),
         ("a texture of other channels", changed(first_image, "image 27 3 8 4277 4318"), 2, "is no texture"),
         ("a texture of no channels", changed(first_image, "image 27 3 16 4277 7"), 2, "is no texture"),
         ("a texture without texels", changed(first_image, "image 0 3 16 4277 4318"), 2, "is no texture"),

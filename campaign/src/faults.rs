@@ -114,6 +114,7 @@ pub static FAULTS: &[PlantedFault] = &[
     decoy(Area::Storage, "thread-sync-other-order", "thread_sync tries outer barriers first"),
     fault(Area::Storage, "allreduce-unguarded", "a round of the tree combines a value that is not there"),
     fault(Area::Storage, "allreduce-forgets-last-thread", "the tree leaves out the value of the last thread"),
+    fault(Area::Loops, "allreduce-all-threads-store", "the schedule step allreduce lets each thread store the result"),
     fault(Area::Storage, "packed-accepts-less", "make_packed_api accepts what is less than the right value"),
     fault(Area::Storage, "packed-forgets-last", "make_packed_api does not check the last part of a description"),
     decoy(Area::Storage, "packed-compares-swapped", "make_packed_api compares the right value with the argument"),
