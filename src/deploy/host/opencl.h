@@ -53,6 +53,8 @@ typedef struct {
 #define CL_QUEUE_PROFILING_ENABLE 2
 #define CL_MEM_READ_WRITE 1
 #define CL_MEM_OBJECT_IMAGE2D 0x10F1
+#define CL_R 0x10B0
+#define CL_RG 0x10B2
 #define CL_RGBA 0x10B5
 #define CL_PROGRAM_BUILD_LOG 0x1183
 #define CL_KERNEL_NUM_ARGS 0x1191
