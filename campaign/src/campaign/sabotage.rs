@@ -273,8 +273,8 @@ impl Bench<'_> {
                 continue;
             };
             let before = trial.spent;
-            self.turn(&mut trial, self.plan.duration - used);
-            used += trial.spent - before;
+            self.turn(&mut trial, self.plan.duration.saturating_sub(used));
+            used += trial.spent.saturating_sub(before);
             trial.busy = false;
             let mut trials = self.trials();
             trials[at] = trial;

@@ -118,7 +118,7 @@ impl Case for Derivation {
     }
 
     fn text(&self) -> String {
-        self.steps.iter().map(|step| format!("{step:?}\n")).collect()
+        self.steps.iter().map(|step| format!("{step:?}")).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
         let (x, two) = (Value::Variable(0), Value::Constant(2));
         let premise = Claim::Below(x, two).prop();
         assert!(counterexample(&[], &premise).is_some());
-        assert!(counterexample(&[premise.clone()], &Claim::AtMost(x, two).prop()).is_none());
+        assert!(counterexample(std::slice::from_ref(&premise), &Claim::AtMost(x, two).prop()).is_none());
         assert!(counterexample(&[premise], &Claim::Below(x, Value::Constant(1)).prop()).is_some());
         let steps = vec![
             Step::Assume(Claim::Below(x, two)),

@@ -63,7 +63,7 @@ impl Schedules {
     /// Judges the program with a mistake: if it leaves something else, not everything may be proved.
     fn mistake(&self, lowered: &Lowered, seed: u64, expected: &Runs, tally: &mut Tally) -> Result<(), Outcome> {
         // Wrong orders are rare among all changes, and the judge has a statement about order alone.
-        let wrong = if seed % 3 == 0 { reordered_program } else { mutated_program }(&lowered.func, seed);
+        let wrong = if seed.is_multiple_of(3) { reordered_program } else { mutated_program }(&lowered.func, seed);
         if validate(&wrong).is_err() {
             return Ok(());
         }

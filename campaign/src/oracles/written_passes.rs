@@ -124,9 +124,8 @@ impl Oracle for WrittenPasses {
             return Outcome::Undecided("no pass changes the program".into());
         }
         let first = &chain.links[0];
-        let mut inputs = match arguments(&first.func, &first.symbols, case.seed) {
-            Ok(inputs) => inputs,
-            Err(_) => return Outcome::Undecided("the change makes shapes that cannot be".into()),
+        let Ok(mut inputs) = arguments(&first.func, &first.symbols, case.seed) else {
+            return Outcome::Undecided("the change makes shapes that cannot be".into());
         };
         // In every other case parameters that are written hold something before.
         if case.seed % 2 == 1 {
