@@ -17,7 +17,7 @@
 //! let session = Session::open(select(&devices, None)?)?;
 //! let source = "kernel void scale(global int *a, int by) { a[get_global_id(0)] *= by; }";
 //! let program = session.build(source, &BuildOptions::default())?;
-//! let bytes = [1_i32, 2, 3].iter().flat_map(|value| value.to_ne_bytes()).collect();
+//! let bytes: Vec<u8> = [1_i32, 2, 3].iter().flat_map(|value| value.to_ne_bytes()).collect();
 //! let plan = LaunchPlan {
 //!     buffers: vec![BufferSpec::new("a", 12).with_data(bytes).read_back()],
 //!     launches: vec![Launch {
