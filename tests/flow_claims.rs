@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use pairs::{Case, Kind, Variant, cases, is_proved, open, read};
 use rayon::prelude::*;
+use tilewright::fuzz::corpus::bend::bent_flow;
 use tilewright::harness::inputs::Numbers;
 use tilewright::pipeline::pair;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Comparison, Evidence, Expr, Flow, Instance, PrimFunc, UnaryOp, Var};
+use tilewright_ir::{Comparison, Evidence, Expr, Flow, Instance, PrimFunc, Var};
 use tilewright_verify::flow::programs;
 use tilewright_verify::reorder::Statement;
 use tilewright_verify::{Config, Judge, Report};
@@ -82,12 +83,6 @@ fn instances(flow: &mut Flow) -> Vec<&mut Instance> {
     sources.chain(stores.iter_mut().flat_map(|origin| &mut origin.instances)).collect()
 }
 
-/// The lists of cases of a claim.
-fn lists(flow: &mut Flow) -> Vec<&mut Vec<Instance>> {
-    let Flow { before, after, stores, .. } = flow;
-    before.iter_mut().chain(after).flatten().chain(stores.iter_mut().map(|origin| &mut origin.instances)).collect()
-}
-
 /// A claim about one program after, said of another one with the same stores in the same loops; `None` if it has others.
 fn moved(claim: &Flow, [from, to]: [&[Vec<Var>]; 2], index: &[Var]) -> Option<Flow> {
     let same = from.len() == to.len() && from.iter().zip(to).all(|(from, to)| from.len() == to.len());
@@ -105,76 +100,6 @@ fn moved(claim: &Flow, [from, to]: [&[Vec<Var>]; 2], index: &[Var]) -> Option<Fl
     }
     claim.index = index.to_vec();
     Some(claim)
-}
-
-/// A number below `n`.
-fn below(numbers: &mut Numbers, n: usize) -> usize {
-    usize::try_from(numbers.next() % u64::try_from(n.max(1)).unwrap()).unwrap()
-}
-
-/// A claim with one to three random changes.
-fn bent(claim: &Flow, numbers: &mut Numbers) -> Flow {
-    let mut claim = claim.clone();
-    for _ in 0..=below(numbers, 3) {
-        bend(&mut claim, numbers);
-    }
-    claim
-}
-
-/// Changes one part of a claim.
-fn bend(claim: &mut Flow, numbers: &mut Numbers) {
-    let stores = claim.before.len().max(claim.after.len());
-    let kind = below(numbers, 8);
-    match kind {
-        0..=3 => {
-            let mut all = instances(claim);
-            let count = all.len();
-            let Some(one) = all.get_mut(below(numbers, count)) else { return };
-            match kind {
-                0 => {
-                    let axis = below(numbers, one.at.len());
-                    let by = Expr::int([-1, 1][below(numbers, 2)]);
-                    if let Some(value) = one.at.get_mut(axis).filter(|value| value.dtype() == by.dtype()) {
-                        *value = value.clone() + by;
-                    }
-                }
-                1 => one.store = Some(below(numbers, stores)),
-                2 => one.store = None,
-                _ => one.when = one.when.take().map(|when| Expr::unary(UnaryOp::Not, when)),
-            }
-        }
-        4..=6 => {
-            let mut all = lists(claim);
-            let count = all.len();
-            let Some(list) = all.get_mut(below(numbers, count)) else { return };
-            let len = list.len();
-            if len == 0 {
-                return;
-            }
-            let at = below(numbers, len);
-            match kind {
-                4 => drop(list.remove(at)),
-                5 => {
-                    // The last case is the one without a condition.
-                    let when = list[at].when.take();
-                    list.swap(0, at);
-                    list[0].when = when;
-                }
-                _ => {
-                    list.truncate(at + 1);
-                    list[at].when = None;
-                }
-            }
-        }
-        _ => {
-            let count = claim.stores.len();
-            let Some(origin) = claim.stores.get_mut(below(numbers, count)) else { return };
-            let opened = [&mut origin.opened_before, &mut origin.opened_after];
-            for list in opened {
-                list.push(below(numbers, stores));
-            }
-        }
-    }
 }
 
 /// Evidence about programs without vectors with other stores whose lanes are all read first, or with the programs exchanged.
@@ -222,7 +147,7 @@ fn attack(case: &Case, variant: &Variant, number: u64, judge: &Judge) -> Option<
         let taken = of_right.and_then(|(from, to)| moved(flow(&evidence), [&from, &to], &flow(&own).index));
         for claim in [Some(flow(&own).clone()), taken].into_iter().flatten() {
             for bending in 0..=BENT {
-                let claim = if bending == 0 { claim.clone() } else { bent(&claim, &mut numbers) };
+                let claim = if bending == 0 { claim.clone() } else { bent_flow(&claim, &mut numbers) };
                 let evidence = bent_vectors(with_flow(&own, claim), bending);
                 let reports = judged(&before, &wrong, &evidence, judge);
                 tried.claims += 1;

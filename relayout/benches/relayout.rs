@@ -10,49 +10,16 @@
     reason = "a benchmark with small numbers"
 )]
 
+#[path = "../tests/placements/mod.rs"]
+mod placements;
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use placements::{map, over, paired, permuted, tiled};
 use rayon::ThreadPool;
-use tilewright_ir::{Expr, IndexMap, Var};
+use tilewright_ir::Expr;
 use tilewright_relayout::{Placement, Relayout, Strategy};
-
-fn map(extents: &[u64], outputs: impl Fn(&[Expr]) -> Vec<Expr>) -> IndexMap {
-    let vars: Vec<Var> = (0..extents.len()).map(|axis| Var::index(format!("i{axis}"))).collect();
-    let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
-    let domain = extents.iter().map(|&extent| Expr::int(extent as i64)).collect();
-    IndexMap::new(vars, domain, outputs(&index), Vec::new()).unwrap()
-}
-
-fn permuted(extents: &[u64], order: &[usize]) -> Placement {
-    let shape = order.iter().map(|&axis| extents[axis]).collect();
-    Placement { shape, map: map(extents, |index| order.iter().map(|&axis| index[axis].clone()).collect()) }
-}
-
-fn over(index: &Expr, size: i64) -> [Expr; 2] {
-    [index.clone().floor_div(Expr::int(size)), index.clone().floor_mod(Expr::int(size))]
-}
-
-/// Tiles of `a` by `b`.
-fn tiled(extents: &[u64], a: u64, b: u64) -> Placement {
-    let shape = vec![extents[0].div_ceil(a), extents[1].div_ceil(b), a, b];
-    let outputs = |index: &[Expr]| {
-        let ([q0, r0], [q1, r1]) = (over(&index[0], a as i64), over(&index[1], b as i64));
-        vec![q0, q1, r0, r1]
-    };
-    Placement { shape, map: map(extents, outputs) }
-}
-
-/// `(8,128)(2,1)`.
-fn paired(extents: &[u64]) -> Placement {
-    let shape = vec![extents[0].div_ceil(8), extents[1].div_ceil(128), 4, 128, 2];
-    let outputs = |index: &[Expr]| {
-        let ([q0, r0], [q1, r1]) = (over(&index[0], 8), over(&index[1], 128));
-        let [pair, within] = over(&r0, 2);
-        vec![q0, q1, pair, r1, within]
-    };
-    Placement { shape, map: map(extents, outputs) }
-}
 
 /// A name, the logical shape, both layouts, and the bytes of an element.
 type Case = (&'static str, Vec<u64>, Placement, Placement, u64);
@@ -72,13 +39,13 @@ fn cases() -> Vec<Case> {
         ("NHWC to NCHW", image.to_vec(), nhwc.clone(), nchw.clone(), 4),
         ("NCHW to NHWC", image.to_vec(), nchw.clone(), nhwc, 4),
         ("NCHW to NCHW4c", image.to_vec(), nchw, nchw4c, 4),
-        ("T(8,128)", square.to_vec(), rows.clone(), tiled(&square, 8, 128), 4),
-        ("T(2,2)", square.to_vec(), rows.clone(), tiled(&square, 2, 2), 4),
+        ("T(8,128)", square.to_vec(), rows.clone(), tiled(&square, (8, 128)), 4),
+        ("T(2,2)", square.to_vec(), rows.clone(), tiled(&square, (2, 2)), 4),
         ("T(8,128)(2,1) of 16 bits", half.to_vec(), permuted(&half, &[0, 1]), paired(&half), 2),
         ("transpose 2048x2048", square.to_vec(), rows, columns.clone(), 4),
         ("transpose 4096x1024", wide.to_vec(), permuted(&wide, &[0, 1]), permuted(&wide, &[1, 0]), 4),
-        ("columns to T(8,128)", square.to_vec(), columns, tiled(&square, 8, 128), 4),
-        ("ragged T(8,128)", odd.to_vec(), permuted(&odd, &[0, 1]), tiled(&odd, 8, 128), 4),
+        ("columns to T(8,128)", square.to_vec(), columns, tiled(&square, (8, 128)), 4),
+        ("ragged T(8,128)", odd.to_vec(), permuted(&odd, &[0, 1]), tiled(&odd, (8, 128)), 4),
     ]
 }
 

@@ -25,8 +25,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use std::fmt::Write as _;
-
+pub(crate) use tilewright::fuzz::corpus::written::program;
+use tilewright::fuzz::corpus::written::{parameters, shape};
 use tilewright::pipeline;
 use tilewright::pipeline::pair::{self, Given, GivenMap, Judged};
 use tilewright_ir::PrimFunc;
@@ -94,9 +94,8 @@ pub(crate) struct Case {
 impl Case {
     /// Whether the size of a parameter is symbolic.
     pub(crate) fn is_symbolic(&self) -> bool {
-        parameters(&self.params)
-            .iter()
-            .any(|(_, ty)| is_buffer(ty) && shape(ty).0.contains(|c: char| c.is_ascii_lowercase()))
+        let has_name = |(shape, _): (&str, &str)| shape.contains(|c: char| c.is_ascii_lowercase());
+        parameters(&self.params).iter().any(|(_, ty)| shape(ty).is_some_and(has_name))
     }
 }
 
@@ -155,65 +154,6 @@ fn variant(kind: Kind, name: String, params: &str, body: &str) -> Variant {
         }
     }
     Variant { kind, name, params, body: lines.join("\n"), maps, reassociate, wrong: Vec::new() }
-}
-
-/// Names and types of parameters: a shape, or a scalar type.
-fn parameters(params: &str) -> Vec<(String, String)> {
-    let parts = params.split(", ").fold(Vec::<String>::new(), joined);
-    let named = parts.iter().map(|param| param.split_once(": ").unwrap());
-    named.map(|(name, ty)| (name.to_owned(), ty.to_owned())).collect()
-}
-
-/// Joins the parts of a shape again.
-fn joined(mut found: Vec<String>, part: &str) -> Vec<String> {
-    match found.last_mut() {
-        Some(last) if last.matches('(').count() > last.matches(')').count() => {
-            last.push_str(", ");
-            last.push_str(part);
-        }
-        _ => found.push(part.to_owned()),
-    }
-    found
-}
-
-/// The shape of a buffer, and the type of its elements.
-fn shape(ty: &str) -> (&str, &str) {
-    match ty.split_once(") ") {
-        Some((shape, dtype)) => (&ty[..=shape.len()], dtype),
-        None => (ty, "float32"),
-    }
-}
-
-fn is_buffer(ty: &str) -> bool {
-    ty.starts_with('(')
-}
-
-/// The symbolic extents in the shapes of parameters.
-fn extents(params: &[(String, String)]) -> Vec<String> {
-    let shapes = params.iter().filter(|(_, ty)| is_buffer(ty)).map(|(_, ty)| shape(ty).0);
-    let words = shapes.flat_map(|shape| shape.split(|c: char| !c.is_alphanumeric()));
-    let mut found: Vec<String> =
-        words.filter(|word| word.starts_with(|c: char| c.is_alphabetic())).map(str::to_owned).collect();
-    found.retain(|word| params.iter().all(|(name, _)| name != word));
-    found.sort();
-    found.dedup();
-    found
-}
-
-/// A function with these parameters: buffers of `float32` with a shape, and scalars with a type.
-pub(crate) fn program(params: &str, body: &str) -> String {
-    let params = parameters(params);
-    let list = params.iter().map(|(name, ty)| format!("{name}: {}", if is_buffer(ty) { "T.handle" } else { ty }));
-    let mut text = format!("@T.prim_func\ndef main({}):\n", list.collect::<Vec<_>>().join(", "));
-    for extent in extents(&params) {
-        writeln!(text, "    {extent} = T.int32()").unwrap();
-    }
-    for (name, ty) in params.iter().filter(|(_, ty)| is_buffer(ty)) {
-        let (shape, dtype) = shape(ty);
-        writeln!(text, "    {} = T.match_buffer({name}, {shape}, \"{dtype}\")", name.to_uppercase()).unwrap();
-    }
-    body.lines().filter(|line| !line.is_empty()).for_each(|line| writeln!(text, "    {line}").unwrap());
-    text
 }
 
 /// The only function of a text.

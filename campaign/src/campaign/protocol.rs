@@ -36,7 +36,7 @@ impl Range {
     }
 }
 
-/// What the time of a slice is measured in.
+/// The clock that limits the time of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
@@ -58,7 +58,7 @@ pub enum Request {
         range: Range,
         /// The time in milliseconds.
         millis: u64,
-        /// What the time is measured in.
+        /// The clock that this time is read from.
         clock: Clock,
     },
     /// Checks cases one by one, and announces each number before checking the case.

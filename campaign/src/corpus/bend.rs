@@ -15,6 +15,15 @@ pub fn bent(evidence: &Evidence, seed: u64) -> Evidence {
     evidence
 }
 
+/// A claim about where values come from, bent in one to three places.
+pub fn bent_flow(flow: &Flow, numbers: &mut Numbers) -> Flow {
+    let mut flow = flow.clone();
+    for _ in 0..=below(numbers, 3) {
+        values(&mut flow, numbers);
+    }
+    flow
+}
+
 fn bend(comparison: &mut Comparison, numbers: &mut Numbers) {
     match comparison {
         Comparison::Values(flow) => values(flow, numbers),

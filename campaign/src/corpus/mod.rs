@@ -20,8 +20,11 @@
 
 pub mod bend;
 pub mod programs;
+pub mod written;
 
 use std::sync::LazyLock;
+
+use self::written::{extents, parameters, program};
 
 /// The files of pairs.
 const FILES: [&str; 14] = [
@@ -77,11 +80,10 @@ impl TextPair {
     /// Both programs. With a number, the symbolic extents are constants: small sizes, rotated by the number.
     pub fn programs(&self, rotation: Option<usize>) -> [String; 2] {
         let extents = rotation.map(|rotation| (rotation, &self.params[0]));
-        let program = |side: usize| {
+        [0, 1].map(|side| {
             let [params, body] = constant([&self.params[side], &self.bodies[side]], extents);
-            text(&params, &body)
-        };
-        [program(0), program(1)]
+            program(&params, &body)
+        })
     }
 }
 
@@ -136,45 +138,6 @@ fn variant(params: &str, before: &str, body: &str, is_equal: bool) -> TextPair {
     TextPair { params: [params.to_owned(), other], bodies: [before.to_owned(), lines.join("\n")], is_equal }
 }
 
-/// Names and types of parameters: a shape, or a scalar type.
-fn parameters(params: &str) -> Vec<(String, String)> {
-    let mut parts: Vec<String> = Vec::new();
-    for part in params.split(", ") {
-        match parts.last_mut() {
-            Some(last) if last.matches('(').count() > last.matches(')').count() => {
-                last.push_str(", ");
-                last.push_str(part);
-            }
-            _ => parts.push(part.to_owned()),
-        }
-    }
-    let named = parts.iter().filter_map(|param| param.split_once(": "));
-    named.map(|(name, ty)| (name.to_owned(), ty.to_owned())).collect()
-}
-
-/// The shape of a buffer, and the type of its elements; `None` for a scalar.
-fn shape(ty: &str) -> Option<(&str, &str)> {
-    if !ty.starts_with('(') {
-        return None;
-    }
-    Some(match ty.split_once(") ") {
-        Some((shape, dtype)) => (&ty[..=shape.len()], dtype),
-        None => (ty, "float32"),
-    })
-}
-
-/// The symbolic extents in the shapes of parameters, in alphabetical order.
-fn extents(params: &[(String, String)]) -> Vec<String> {
-    let shapes = params.iter().filter_map(|(_, ty)| Some(shape(ty)?.0));
-    let words = shapes.flat_map(|shape| shape.split(|c: char| !c.is_alphanumeric()));
-    let mut found: Vec<String> =
-        words.filter(|word| word.starts_with(|c: char| c.is_alphabetic())).map(str::to_owned).collect();
-    found.retain(|word| params.iter().all(|(name, _)| name != word));
-    found.sort();
-    found.dedup();
-    found
-}
-
 /// A text with a name replaced wherever it is a word of its own.
 fn with_word(text: &str, name: &str, by: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -190,21 +153,6 @@ fn with_word(text: &str, name: &str, by: &str) -> String {
     }
     done.pop();
     done
-}
-
-/// A function with these parameters.
-fn text(params: &str, body: &str) -> String {
-    let params = parameters(params);
-    let list = params.iter().map(|(name, ty)| format!("{name}: {}", shape(ty).map_or(ty.as_str(), |_| "T.handle")));
-    let mut lines = vec!["@T.prim_func".to_owned(), format!("def main({}):", list.collect::<Vec<_>>().join(", "))];
-    lines.extend(extents(&params).iter().map(|extent| format!("    {extent} = T.int32()")));
-    for (name, ty) in &params {
-        if let Some((shape, dtype)) = shape(ty) {
-            lines.push(format!("    {} = T.match_buffer({name}, {shape}, \"{dtype}\")", name.to_uppercase()));
-        }
-    }
-    lines.extend(body.lines().filter(|line| !line.is_empty()).map(|line| format!("    {line}")));
-    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@
 
 use std::sync::LazyLock;
 
-use super::{constant, text};
+use super::constant;
+use super::written::program;
 
 /// The files, with the pass that each is about.
 const FILES: [(&str, &str); 29] = [
@@ -60,7 +61,7 @@ impl PassText {
     pub fn program(&self, rotation: Option<usize>) -> String {
         let extents = rotation.map(|rotation| (rotation, &self.params));
         let [params, body] = constant([&self.params, &self.body], extents);
-        text(&params, &body)
+        program(&params, &body)
     }
 }
 

@@ -96,7 +96,7 @@ impl Rewrite for Change<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         match &stmt.kind {
-            // What is read where the name is used may have changed since it was bound.
+            // Reading again where the name is used may give another value than the name has.
             StmtKind::Let { var, value, body } if self.is_here() => {
                 let Ok(body) = Inline(Substitution::new([var], [value.clone()])).stmt(body);
                 Ok(body)

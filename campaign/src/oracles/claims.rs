@@ -147,7 +147,7 @@ impl ClaimCase {
     /// A program with the changes of the case.
     fn changed(&self, func: &PrimFunc) -> PrimFunc {
         let one = |func: PrimFunc, seed: &u64| {
-            // What claims are about is rare among all changes: another order of the statements, another operand, another lane.
+            // Few of all changes concern a claim: another order of the statements, another operand, another lane. They are preferred.
             match seed % 4 {
                 0 => reordered_program(&func, *seed),
                 1 => subtly_mutated_program(&func, *seed),
@@ -178,7 +178,7 @@ impl Claims {
         Ok(Self { judge: make(budget)?, in_parts: make(small)? })
     }
 
-    /// What is decided of the programs under a claim.
+    /// The verdicts on a program after a claimed change, and on the program by itself.
     fn reports(&self, how: How, before: &PrimFunc, claim: &Claim) -> Vec<Report> {
         let judge = if how == How::Parts { &self.in_parts } else { &self.judge };
         let Some(evidence) = &claim.evidence else {

@@ -81,6 +81,7 @@ pub fn compute_at(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
         let Producer { nests, rest, behind, own } = producer(func, &buffer)?;
         let found = target_loop(&rest, target.trim(), &buffer)?;
         check_behind(&behind, &found, &buffer)?;
+        check_exchange(&behind, &buffer)?;
         let mut spans = region(&rest, &found, &buffer)?;
         let known = inside(&found.ranges(&rest), found.inner);
         let axes = axes(&nests, &buffer, &mut spans)?;
@@ -144,6 +145,23 @@ fn check_behind(behind: &[Stmt], found: &Found<'_>, buffer: &Buffer) -> Result<(
     }
     let message = format!("`{}` is around the nest that computes `{buffer}`", found.inner.var);
     Err(fault(message, "name a loop behind that nest"))
+}
+
+/// Checks that the threads that compute the elements do not exchange them: no barrier of theirs stands behind the nests. Groups that
+/// are launched there have barriers of their own.
+fn check_exchange(behind: &[Stmt], buffer: &Buffer) -> Result<(), Diagnostic> {
+    fn waits(stmt: &Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::Barrier => true,
+            StmtKind::For(run) if matches!(run.kind, ForKind::ThreadBinding(_)) => false,
+            _ => stmt.children().any(waits),
+        }
+    }
+    if !behind.iter().any(waits) {
+        return Ok(());
+    }
+    let message = format!("the threads of a group exchange elements of `{buffer}` at a barrier");
+    Err(fault(message, "compute it before its loop is bound to threads"))
 }
 
 /// For each axis of a buffer, the loops of its nests that run over it. An axis that no loop runs over is kept whole.
