@@ -5,7 +5,7 @@
 //! In every fourth case some floats are NaN, infinite, zero with a sign, or large.
 
 use tilewright_interp::{Argument, Arguments, Tensor, fill};
-use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Scalar, StmtKind, TypeClass, Var};
+use tilewright_ir::{Bindings, Buffer, Expr, ForKind, PrimFunc, Scalar, Stmt, StmtKind, TypeClass, Var};
 
 use tilewright_compiler::harness::inputs::Numbers;
 
@@ -140,4 +140,51 @@ pub fn control_reads_memory(func: &PrimFunc) -> bool {
         }
     });
     is_found
+}
+
+/// Whether a launch has thread-bound loops behind or around other code of it: below a serial loop, or beside other statements.
+///
+/// For the judge and the generated kernels, which have a barrier there, the threads of a loop wait for that code. The race check of
+/// the interpreter takes the whole launch for one iteration space, and may report a race.
+pub fn thread_loops_wait(stmt: &Stmt) -> bool {
+    is_thread_loop(stmt) && stmt.children().any(|part| has_waiting(part, false))
+        || stmt.children().any(thread_loops_wait)
+}
+
+fn is_thread_loop(stmt: &Stmt) -> bool {
+    matches!(&stmt.kind, StmtKind::For(run) if matches!(run.kind, ForKind::ThreadBinding(_)))
+}
+
+/// Whether there is a thread-bound loop below a loop that is not, or beside other statements; `is_below` if such code is around.
+fn has_waiting(stmt: &Stmt, is_below: bool) -> bool {
+    if is_thread_loop(stmt) && is_below {
+        return true;
+    }
+    let is_other_code = matches!(stmt.kind, StmtKind::For(_) | StmtKind::Seq(_)) && !is_thread_loop(stmt);
+    stmt.children().any(|part| has_waiting(part, is_below || is_other_code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_loops_wait_below_serial_loops_and_beside_statements_only() {
+        let outer = "    for x in T.thread_binding(3, thread=\"blockIdx.x\"):\n";
+        let inner = |depth: usize| {
+            let pad = "    ".repeat(depth);
+            format!("{pad}for y in T.thread_binding(5, thread=\"threadIdx.x\"):\n{pad}    B[x, y] = 1\n")
+        };
+        let bodies = [
+            (inner(2), false),
+            (format!("        for k in range(2):\n{}", inner(3)), true),
+            (format!("        B[x, 0] = 2\n{}", inner(2)), true),
+            ("        for k in range(2):\n            B[x, k] = 1\n".to_owned(), false),
+        ];
+        for (body, waits) in bodies {
+            let text = format!("@T.prim_func\ndef main(B: T.Buffer((3, 5), \"int32\")):\n{outer}{body}");
+            let func = tilewright_script::read_module(&text).unwrap().funcs.remove(0);
+            assert_eq!(thread_loops_wait(&func.body), waits, "{text}");
+        }
+    }
 }

@@ -5,15 +5,13 @@
 //! The program itself and the result of the passes are checked. For the program with a mistake in
 //! it, an index out of bounds has to be reported in every order or in none.
 
-use std::collections::BTreeSet;
-
 use tilewright_interp::{Arguments, Config, Observers, Order as Iterations, RunError, TrapKind, run};
-use tilewright_ir::{ForKind, Stmt, StmtKind, validate};
+use tilewright_ir::validate;
 
 use crate::chain::{
     Chain, ChainLink, Outputs, PaddingFill, differences, error_kind, interpreter_config, written_params,
 };
-use crate::inputs::{arguments, control_reads_memory};
+use crate::inputs::{arguments, control_reads_memory, thread_loops_wait};
 use crate::mutate::mutated_program;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
@@ -114,31 +112,6 @@ struct Stopped {
     why: String,
     /// Whether two iterations that run at once touched one element.
     is_race: bool,
-}
-
-/// Whether a launch has stores below more thread-bound loops than others of its stores.
-fn thread_loops_wait(stmt: &Stmt) -> bool {
-    match &stmt.kind {
-        StmtKind::For(run) if matches!(run.kind, ForKind::ThreadBinding(_)) => {
-            let mut depths = BTreeSet::new();
-            store_depths(stmt, 0, &mut depths);
-            depths.len() > 1
-        }
-        _ => stmt.children().any(thread_loops_wait),
-    }
-}
-
-/// Below how many thread-bound loops the stores of a statement are.
-fn store_depths(stmt: &Stmt, depth: usize, found: &mut BTreeSet<usize>) {
-    let depth = match &stmt.kind {
-        StmtKind::For(run) if matches!(run.kind, ForKind::ThreadBinding(_)) => depth + 1,
-        StmtKind::Store { .. } => {
-            found.insert(depth);
-            depth
-        }
-        _ => depth,
-    };
-    stmt.children().for_each(|part| store_depths(part, depth, found));
 }
 
 /// Runs one version of a program in all modes and compares what it writes with the run on one

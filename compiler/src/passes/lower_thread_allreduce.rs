@@ -127,6 +127,9 @@ impl Rewrite for Lowered {
                 let fault = |message: &str| fault(message, stmt.span);
                 let found =
                     Reduction::of(node, body).ok_or_else(|| fault("the statements are no reduction across threads"))?;
+                if !found.may_be_regrouped() {
+                    return Err(fault("values are combined by an operator whose grouping matters"));
+                }
                 found.tree().ok_or_else(|| fault("the number of threads is no constant from 1 to 4096"))
             }
             StmtKind::Seq(stmts) => {
@@ -139,7 +142,7 @@ impl Rewrite for Lowered {
 }
 
 fn fault(message: &str, span: Option<Span>) -> Diagnostic {
-    let help = "a reduction is read from `T.tvm_thread_allreduce`, and its loops over threads have constant extents";
+    let help = "a reduction is read from `T.tvm_thread_allreduce`, by a sum, a product, a least or greatest value; its loops over threads have constant extents";
     Diagnostic::error("thread-allreduce", span, message.to_owned()).with_help(help)
 }
 
@@ -204,6 +207,39 @@ impl Reduction {
             loops: heads.into_iter().zip(axes).collect(),
             combined: combined.clone(),
         })
+    }
+
+    /// Whether a tree combines the same values to the same result: the operator is no difference, quotient, shift or comparison. Of
+    /// other forms of a reducer, such as a choice, the judge finds out.
+    fn may_be_regrouped(&self) -> bool {
+        match &self.combined {
+            Expr::Binary(op, ..) => match op {
+                BinaryOp::Add
+                | BinaryOp::Mul
+                | BinaryOp::Min
+                | BinaryOp::Max
+                | BinaryOp::And
+                | BinaryOp::Or
+                | BinaryOp::BitAnd
+                | BinaryOp::BitOr
+                | BinaryOp::BitXor => true,
+                BinaryOp::Sub
+                | BinaryOp::Div
+                | BinaryOp::FloorDiv
+                | BinaryOp::FloorMod
+                | BinaryOp::TruncDiv
+                | BinaryOp::TruncMod
+                | BinaryOp::Eq
+                | BinaryOp::Ne
+                | BinaryOp::Lt
+                | BinaryOp::Le
+                | BinaryOp::Gt
+                | BinaryOp::Ge
+                | BinaryOp::Shl
+                | BinaryOp::Shr => false,
+            },
+            _ => true,
+        }
     }
 
     /// The number of threads along each reduced axis, the innermost first.
