@@ -128,7 +128,7 @@ impl Rewrite for Lowered {
                 let found =
                     Reduction::of(node, body).ok_or_else(|| fault("the statements are no reduction across threads"))?;
                 if !found.may_be_regrouped() {
-                    return Err(fault("values are combined by an operator whose grouping matters"));
+                    return Err(fault("the values are combined in a way in which their grouping may matter"));
                 }
                 found.tree().ok_or_else(|| fault("the number of threads is no constant from 1 to 4096"))
             }
@@ -209,36 +209,20 @@ impl Reduction {
         })
     }
 
-    /// Whether a tree combines the same values to the same result: the operator is no difference, quotient, shift or comparison. Of
-    /// other forms of a reducer, such as a choice, the judge finds out.
+    /// Whether a tree combines the same values to the same result: by one operator whose operands may be grouped and exchanged, or
+    /// by the choice of the lesser or greater one.
     fn may_be_regrouped(&self) -> bool {
+        let is = |expr: &Expr, of: &Buffer| matches!(expr, Expr::Load { buffer, .. } if buffer == of);
+        let are_both = |a: &Expr, b: &Expr| {
+            is(a, &self.result) && is(b, &self.staged) || is(a, &self.staged) && is(b, &self.result)
+        };
         match &self.combined {
-            Expr::Binary(op, ..) => match op {
-                BinaryOp::Add
-                | BinaryOp::Mul
-                | BinaryOp::Min
-                | BinaryOp::Max
-                | BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::BitAnd
-                | BinaryOp::BitOr
-                | BinaryOp::BitXor => true,
-                BinaryOp::Sub
-                | BinaryOp::Div
-                | BinaryOp::FloorDiv
-                | BinaryOp::FloorMod
-                | BinaryOp::TruncDiv
-                | BinaryOp::TruncMod
-                | BinaryOp::Eq
-                | BinaryOp::Ne
-                | BinaryOp::Lt
-                | BinaryOp::Le
-                | BinaryOp::Gt
-                | BinaryOp::Ge
-                | BinaryOp::Shl
-                | BinaryOp::Shr => false,
-            },
-            _ => true,
+            Expr::Binary(op, a, b) => are_both(a, b) && is_commutative_monoid(*op),
+            Expr::Select(cond, a, b) | Expr::IfThenElse(cond, a, b) => {
+                let compares = matches!(&**cond, Expr::Binary(op, x, y) if are_both(x, y) && is_order(*op));
+                are_both(a, b) && compares
+            }
+            _ => false,
         }
     }
 
@@ -336,6 +320,40 @@ impl Reduction {
         let Ok(combined) = (Replaced { this: self, so_far, value }).expr(&self.combined);
         combined
     }
+}
+
+/// Whether the operands of an operator may be grouped and exchanged; for floats up to rounding, which is a premise.
+fn is_commutative_monoid(op: BinaryOp) -> bool {
+    match op {
+        BinaryOp::Add
+        | BinaryOp::Mul
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor => true,
+        BinaryOp::Sub
+        | BinaryOp::Div
+        | BinaryOp::FloorDiv
+        | BinaryOp::FloorMod
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::Shl
+        | BinaryOp::Shr => false,
+    }
+}
+
+/// Whether an operator compares sizes.
+fn is_order(op: BinaryOp) -> bool {
+    [BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Ge].contains(&op)
 }
 
 /// A number of threads in the type of the loop over them.
