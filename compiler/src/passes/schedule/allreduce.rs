@@ -262,8 +262,8 @@ impl<'f> Nest<'f> {
         if [&value, start].into_iter().chain(conds).chain(self.indices).any(|expr| reads(expr, self.buffer)) {
             return Err("it reads what it computes");
         }
-        if !self.buffer.dtype.is_scalar() {
-            return Err("its elements are vectors");
+        if !self.value.dtype().is_scalar() {
+            return Err("it combines vectors");
         }
         Ok(Reduction { op, start: start.clone(), value })
     }
