@@ -104,6 +104,18 @@ fn samples(symbols: &[Var], assumptions: &[Expr]) -> Vec<Bindings> {
     samples
 }
 
+/// Splits digits of a space until `evaluate` stops at none; what it then returns.
+fn split<T>(space: &mut Space, evaluate: impl Fn(&Space) -> Result<T, Stop>) -> Option<T> {
+    for _ in 0..MAX_SPLITS {
+        match evaluate(space) {
+            Ok(found) => return Some(found),
+            Err(Stop::Split { digit, by }) => space.split(digit, &by)?,
+            Err(Stop::Fail) => return None,
+        }
+    }
+    None
+}
+
 /// A map, its physical shape, and the samples at which its sums are compared.
 struct Finder<'f> {
     map: &'f IndexMap,
@@ -121,50 +133,54 @@ struct FoundSums {
 }
 
 impl Finder<'_> {
-    /// Splits digits until everything evaluates to sums, and returns the certificate.
+    /// Splits digits until everything evaluates to sums, and returns the certificate. First the logical indices are split, and then
+    /// the physical ones: neither depends on the other.
     fn run(&self, inverse: Option<&InverseClaim>, meaning: Option<&IndexMap>) -> Option<DigitCertificate> {
         let evaluator = Evaluator::new(Simplifier::new(self.ranges), self.samples);
         let mut logical = Space::new(evaluator.as_polys(self.map.domain())?);
         let mut physical = Space::new(evaluator.as_polys(self.shape)?);
-        for _ in 0..MAX_SPLITS {
-            match self.evaluate(&logical, &physical, inverse, meaning) {
-                Ok(found) => return self.certificate(&evaluator, &logical, &physical, &found),
-                Err(Stop::Split { physical: false, digit, by }) => logical.split(digit, &by)?,
-                Err(Stop::Split { physical: true, digit, by }) => physical.split(digit, &by)?,
-                Err(Stop::Fail) => return None,
-            }
-        }
-        None
+        let outputs = split(&mut logical, |space| self.outputs(&evaluator, space, inverse, meaning))?;
+        let back = match inverse {
+            Some(inverse) => Some(split(&mut physical, |space| self.back(&evaluator, space, inverse))?),
+            None => None,
+        };
+        self.certificate(&evaluator, &logical, &physical, &FoundSums { outputs, back })
     }
 
-    /// Evaluates the map, its meaning and its inverse over the digits of the two spaces. Both directions of the
-    /// inverse are evaluated, because the judge will follow them: the inverse of the map's outputs, and the map of the
-    /// inverse's.
+    /// Evaluates the map over the digits of the logical indices; and its meaning and the inverse of its outputs, because the judge
+    /// will do so.
     ///
     /// # Errors
     /// The first digit that has to be split, or a failure.
-    fn evaluate(
+    fn outputs(
         &self,
+        evaluator: &Evaluator<'_>,
         logical: &Space,
-        physical: &Space,
         inverse: Option<&InverseClaim>,
         meaning: Option<&IndexMap>,
-    ) -> Result<FoundSums, Stop> {
-        let evaluator = Evaluator::new(Simplifier::new(self.ranges), self.samples);
-        let env = Env::indices(self.map.vars(), logical, false);
-        let outputs = evaluator.eval_all(self.map.outputs(), &env)?;
+    ) -> Result<Vec<Sum>, Stop> {
+        let outputs = evaluator.eval_all(self.map.outputs(), &Env::indices(self.map.vars(), logical))?;
         if let Some(meaning) = meaning {
-            evaluator.eval_all(meaning.outputs(), &Env::indices(meaning.vars(), logical, false))?;
+            evaluator.eval_all(meaning.outputs(), &Env::indices(meaning.vars(), logical))?;
         }
-        let Some(inverse) = inverse else { return Ok(FoundSums { outputs, back: None }) };
-        let image = Env::with_values(&inverse.vars, &outputs, logical, false);
-        evaluator.eval_all(&inverse.outputs, &image)?;
-        evaluator.check_splits(&inverse.padding, &image)?;
-        let env = Env::indices(&inverse.vars, physical, true);
+        if let Some(inverse) = inverse {
+            let image = Env::with_values(&inverse.vars, &outputs, logical);
+            evaluator.eval_all(&inverse.outputs, &image)?;
+            evaluator.check_splits(&inverse.padding, &image)?;
+        }
+        Ok(outputs)
+    }
+
+    /// Evaluates the inverse over the digits of the physical indices, and the map of its outputs.
+    ///
+    /// # Errors
+    /// The first digit that has to be split, or a failure.
+    fn back(&self, evaluator: &Evaluator<'_>, physical: &Space, inverse: &InverseClaim) -> Result<Vec<Sum>, Stop> {
+        let env = Env::indices(&inverse.vars, physical);
         let back = evaluator.eval_all(&inverse.outputs, &env)?;
         evaluator.check_splits(&inverse.padding, &env)?;
-        evaluator.eval_all(self.map.outputs(), &Env::with_values(self.map.vars(), &back, physical, true))?;
-        Ok(FoundSums { outputs, back: Some(back) })
+        evaluator.eval_all(self.map.outputs(), &Env::with_values(self.map.vars(), &back, physical))?;
+        Ok(back)
     }
 
     /// Writes the sums that were found as a certificate; `None` if a weight is no expression of the index type.

@@ -109,6 +109,13 @@ struct Part {
     ends: Vec<(i128, i128)>,
 }
 
+/// How often a variable occurs in an expression.
+fn occurrences(expr: &Expr, var: &Var) -> usize {
+    let mut count = 0;
+    expr.walk(&mut |node| count += usize::from(matches!(node, Expr::Var(other) if other == var)));
+    count
+}
+
 /// Branch and bound for the greatest value; for the least one with all values negated.
 fn search(expr: &Expr, vars: &[(Var, i128)], least: bool) -> Result<Option<Attained>, EvalError> {
     let sign = if least { -1 } else { 1 };
@@ -124,6 +131,8 @@ fn search(expr: &Expr, vars: &[(Var, i128)], least: bool) -> Result<Option<Attai
     };
     let whole: Vec<(i128, i128)> = vars.iter().map(|(_, extent)| (0, extent - 1)).collect();
     let Some(first) = bound(&whole) else { return Ok(None) };
+    // Bounds are wide where a variable occurs more than once, as in `c // 4 * 63 + c % 4`: its axis is halved first.
+    let repeated: Vec<bool> = vars.iter().map(|(var, _)| occurrences(expr, var) > 1).collect();
     let mut best: Option<Attained> = None;
     let mut parts = BinaryHeap::from([Part { bound: first, ends: whole }]);
     for _ in 0..MAX_BOXES {
@@ -142,7 +151,10 @@ fn search(expr: &Expr, vars: &[(Var, i128)], least: bool) -> Result<Option<Attai
         if best.as_ref().is_some_and(|best| best.value >= limit) {
             break;
         }
-        let Some(axis) = (0..ends.len()).max_by_key(|&axis| ends[axis].1 - ends[axis].0) else { break };
+        let width = |axis: usize| ends[axis].1 - ends[axis].0;
+        let Some(axis) = (0..ends.len()).max_by_key(|&axis| (repeated[axis] && width(axis) > 0, width(axis))) else {
+            break;
+        };
         let (lo, hi) = ends[axis];
         if lo == hi {
             continue;

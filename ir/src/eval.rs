@@ -56,6 +56,16 @@ impl Expr {
         self.eval_index_by(&|var| bindings.get(var).copied())
     }
 
+    /// As [`Expr::eval_index`], with the values of some variables, in their order, besides those of `symbols`.
+    ///
+    /// # Errors
+    /// As [`Expr::eval_index`].
+    pub fn eval_index_at(&self, vars: &[Var], index: &[i128], symbols: &Bindings) -> Result<i128, EvalError> {
+        // There are few variables: a comparison with each of them takes less time than a hash.
+        let own = |var: &Var| vars.iter().zip(index).rfind(|(known, _)| *known == var).map(|(_, value)| *value);
+        self.eval_index_by(&|var| own(var).or_else(|| symbols.get(var).copied()))
+    }
+
     /// As [`Expr::eval_index`], with the value of each variable from a function.
     ///
     /// # Errors

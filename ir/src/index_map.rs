@@ -141,10 +141,7 @@ impl IndexMap {
     /// # Errors
     /// An output has no value at this index; see [`Expr::eval_index`].
     pub fn eval(&self, index: &[i128], symbols: &Bindings) -> Result<Vec<i128>, EvalError> {
-        // There are few variables: a comparison with each of them takes less time than a hash.
-        let own = |var: &Var| self.vars.iter().zip(index).rfind(|(known, _)| *known == var).map(|(_, value)| *value);
-        let value_of = |var: &Var| own(var).or_else(|| symbols.get(var).copied());
-        self.outputs.iter().map(|output| output.eval_index_by(&value_of)).collect()
+        self.outputs.iter().map(|output| output.eval_index_at(&self.vars, index, symbols)).collect()
     }
 }
 

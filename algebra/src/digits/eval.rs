@@ -2,6 +2,8 @@
 //!
 //! Every comparison of sizes is made at the sample extents only, so a result is a guess that the judge has to check.
 
+use std::cell::RefCell;
+
 use tilewright_ir::{BinaryOp, Bindings, Expr, UnaryOp, Var};
 
 use super::sums::{Digit, Space, Sum};
@@ -14,8 +16,6 @@ use crate::rewrite::Simplifier;
 pub(super) enum Stop {
     /// A digit has to be split.
     Split {
-        /// Whether it is one of a physical index.
-        physical: bool,
         /// The digit.
         digit: Digit,
         /// The radix of its lower part.
@@ -29,20 +29,19 @@ pub(super) enum Stop {
 pub(super) struct Env<'e> {
     vars: Vec<(&'e Var, Option<Sum>)>,
     space: &'e Space,
-    physical: bool,
 }
 
 impl<'e> Env<'e> {
     /// Binds each variable to the index of one axis of `space`, in order.
-    pub(super) fn indices(vars: &'e [Var], space: &'e Space, physical: bool) -> Self {
+    pub(super) fn indices(vars: &'e [Var], space: &'e Space) -> Self {
         let vars = vars.iter().enumerate().map(|(axis, var)| (var, space.index(axis))).collect();
-        Self { vars, space, physical }
+        Self { vars, space }
     }
 
     /// Binds each variable to a sum over the digits of `space`, in order.
-    pub(super) fn with_values(vars: &'e [Var], sums: &[Sum], space: &'e Space, physical: bool) -> Self {
+    pub(super) fn with_values(vars: &'e [Var], sums: &[Sum], space: &'e Space) -> Self {
         let vars = vars.iter().zip(sums.iter().cloned().map(Some)).collect();
-        Self { vars, space, physical }
+        Self { vars, space }
     }
 }
 
@@ -50,13 +49,15 @@ impl<'e> Env<'e> {
 pub(super) struct Evaluator<'f> {
     simplifier: Simplifier<'f>,
     samples: &'f [Bindings],
+    /// Dividends without digits and divisors, with quotients and remainders: the same extents are divided again and again.
+    divisions: RefCell<Vec<([Poly; 2], [Poly; 2])>>,
 }
 
 type Evaluated = Result<Sum, Stop>;
 
 impl<'f> Evaluator<'f> {
     pub(super) fn new(simplifier: Simplifier<'f>, samples: &'f [Bindings]) -> Self {
-        Self { simplifier, samples }
+        Self { simplifier, samples, divisions: RefCell::default() }
     }
 
     /// Returns a radix or weight as an expression.
@@ -204,7 +205,7 @@ impl<'f> Evaluator<'f> {
     /// The digit that the division cuts through, or a failure.
     fn divide(&self, sum: &Sum, by: &Poly, env: &Env<'_>) -> Result<(Sum, Sum), Stop> {
         if let Some(free) = sum.as_offset() {
-            let (quotient, rest) = self.simplifier.divide(free, by).ok_or(Stop::Fail)?;
+            let [quotient, rest] = self.divide_free(free, by).ok_or(Stop::Fail)?;
             return Ok((Sum::number(quotient), Sum::number(rest)));
         }
         let (mut quotient, mut rest) = (Sum::default(), Sum::default());
@@ -222,6 +223,18 @@ impl<'f> Evaluator<'f> {
             }
         }
         Err(self.split_at_divisor(&rest, by, env).unwrap_or(Stop::Fail))
+    }
+
+    /// Quotient and remainder of a dividend without digits.
+    fn divide_free(&self, free: &Poly, by: &Poly) -> Option<[Poly; 2]> {
+        let is_same = |known: &&([Poly; 2], [Poly; 2])| known.0[0] == *free && known.0[1] == *by;
+        if let Some((_, known)) = self.divisions.borrow().iter().find(is_same) {
+            return Some(known.clone());
+        }
+        let (quotient, rest) = self.simplifier.divide(free, by)?;
+        let found = [quotient, rest];
+        self.divisions.borrow_mut().push(([free.clone(), by.clone()], found.clone()));
+        Some(found)
     }
 
     /// Returns how many divisors may have to be moved from the remainder to the quotient, so that the remainder is in
@@ -257,7 +270,7 @@ impl<'f> Evaluator<'f> {
             let reaches = self.samples.iter().any(|sample| {
                 extent(env.space, *digit, sample).zip(value(&at, sample)).is_some_and(|(extent, at)| extent > at)
             });
-            let stop = Stop::Split { physical: env.physical, digit: *digit, by: at.clone() };
+            let stop = Stop::Split { digit: *digit, by: at.clone() };
             (fits && reaches && at.as_const() != Some(1)).then_some(stop)
         })
     }

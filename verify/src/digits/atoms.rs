@@ -15,6 +15,9 @@
 //! themselves are believed here, and they hold by the definition of `//` (Euclid) or are the user's assumptions, which are
 //! premises of every obligation.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use tilewright_ir::{BinaryOp, Expr, Var, gcd};
 
 use super::{Instance, Poly, Rejected};
@@ -49,6 +52,8 @@ pub(super) struct Atoms {
     /// Polynomials that are never negative, by the assumptions and the definition of each quotient: in the amounts by which
     /// atoms exceed their bounds, and as they are.
     facts: Vec<(Poly, Poly)>,
+    /// Why polynomials are never negative, or that no reason was found, with the atoms and facts of now.
+    answers: RefCell<HashMap<Poly, Option<NonNegative>>>,
 }
 
 /// A polynomial that is never negative, and the facts from which that follows.
@@ -78,6 +83,7 @@ impl Atoms {
     /// A new atom with a lower bound, as a polynomial; `None` if there are 4096 already.
     fn add(&mut self, kind: Kind, low: i128) -> Option<Poly> {
         let atom = u32::try_from(self.kinds.len()).ok().filter(|&atom| atom < 1 << 12)?;
+        self.answers.get_mut().clear();
         self.kinds.push(kind);
         self.lows.push(low);
         Some(Poly::atom(atom))
@@ -195,6 +201,7 @@ impl Atoms {
 
     /// Records a polynomial that is never negative.
     fn fact(&mut self, poly: Poly) -> Option<()> {
+        self.answers.get_mut().clear();
         self.facts.push((self.shifted(&poly)?, poly));
         Some(())
     }
@@ -214,6 +221,16 @@ impl Atoms {
         if let Some(value) = poly.as_const() {
             return (value >= 0).then(|| NonNegative { poly: poly.clone(), used: Vec::new() });
         }
+        if let Some(answer) = self.answers.borrow().get(poly) {
+            return answer.clone();
+        }
+        let answer = self.reason(poly);
+        self.answers.borrow_mut().insert(poly.clone(), answer.clone());
+        answer
+    }
+
+    /// The reason why `poly` is never negative, found by a search.
+    fn reason(&self, poly: &Poly) -> Option<NonNegative> {
         let shifted = self.shifted(poly)?;
         if negative(&shifted).is_none() {
             return Some(NonNegative { poly: poly.clone(), used: Vec::new() });

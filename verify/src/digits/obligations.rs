@@ -187,7 +187,8 @@ impl Evaluated<'_> {
     pub(super) fn overflow(&self, checker: &mut Checker, operations: &[(Sum, ScalarType)]) -> Result<(), Rejected> {
         let mut sizes = Vec::new();
         let domain: Vec<Poly> = self.logical.axes.iter().map(|axis| axis.extent.clone()).collect();
-        for shape in [domain.as_slice(), self.shape] {
+        // Most operations stay below the physical size, which is the larger one.
+        for shape in [self.shape, domain.as_slice()] {
             let size = shape.iter().try_fold(Poly::constant(1), |size, extent| size.times(extent)).ok_or(TOO_LARGE)?;
             sizes.extend(size.as_const().is_none().then_some(size));
         }
@@ -212,15 +213,11 @@ fn fits(checker: &mut Checker, space: &Space, sum: &Sum, ty: ScalarType, sizes: 
     let (low, high) = ty.integer_range().ok_or(Rejected("an operation is not one of integers"))?;
     let above = low.checked_neg().and_then(|lift| sum.plus_const(lift)).ok_or(TOO_LARGE)?;
     let span = high.checked_sub(low).and_then(|span| span.checked_add(1)).ok_or(TOO_LARGE)?;
-    if checker.window(space, &above, Some(&Poly::constant(span))).is_ok() {
-        return Ok(());
-    }
     let slack = span.checked_sub(i128::from(MAX_SYMBOLIC_ELEMENTS)).ok_or(TOO_LARGE)?;
-    for size in sizes {
-        let end = size.plus_const(slack).ok_or(TOO_LARGE)?;
-        if checker.window(space, &above, Some(&end)).is_ok() {
-            return Ok(());
-        }
+    let mut ends = sizes.iter().map(|size| size.plus_const(slack)).collect::<Option<Vec<_>>>().ok_or(TOO_LARGE)?;
+    ends.push(Poly::constant(span));
+    if ends.iter().any(|end| checker.window(space, &above, Some(end)).is_ok()) {
+        return Ok(());
     }
     Err(Rejected("an operation may leave its type"))
 }

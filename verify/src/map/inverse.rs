@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{Bindings, IndexMap, InverseClaim};
+use tilewright_ir::{Bindings, EvalError, InverseClaim};
 
 use super::case::{Case, Loops, briefly, certified, digits, empty, large, medium, small, wide};
 use super::instance::{Answer, Instance, mentioned, narrowed};
@@ -98,16 +98,14 @@ pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     Some(super::padding::both(left(case)?, || right(case)))
 }
 
-/// The inverse as an index map on the physical shape.
-fn as_map(claim: MapClaim<'_>, inverse: &InverseClaim) -> Option<IndexMap> {
-    IndexMap::new(inverse.vars.clone(), claim.shape.to_vec(), inverse.outputs.clone(), Vec::new()).ok()
+/// The logical index that the claimed inverse takes a physical index to.
+fn back_from(inverse: &InverseClaim, symbols: &Bindings, place: &[i128]) -> Result<Vec<i128>, EvalError> {
+    inverse.outputs.iter().map(|output| output.eval_index_at(&inverse.vars, place, symbols)).collect()
 }
 
 /// Whether the claim calls a physical index padding; `None` if the predicate has no value there.
 pub(super) fn is_padding(inverse: &InverseClaim, symbols: &Bindings, place: &[i128]) -> Option<bool> {
-    let mut bindings = symbols.clone();
-    bindings.extend(inverse.vars.iter().cloned().zip(place.iter().copied()));
-    inverse.padding.eval_index(&bindings).ok().map(|value| value != 0)
+    inverse.padding.eval_index_at(&inverse.vars, place, symbols).ok().map(|value| value != 0)
 }
 
 /// A counterexample if a logical index has no image, or the inverse does not map its image back to it.
@@ -124,7 +122,7 @@ pub(super) fn lost(
         Ok(image) => image,
         Err(error) => return Some(at(claim, symbols, &[point], format!("{} has no image: {error}", tuple(point)))),
     };
-    let back = as_map(claim, inverse)?.eval(&image, symbols);
+    let back = back_from(inverse, symbols, &image);
     let text = match back {
         Ok(back) if back == point => return None,
         Ok(back) => format!("{} lands on {}, which the inverse takes to {}", tuple(point), tuple(&image), tuple(&back)),
@@ -146,7 +144,7 @@ pub(super) fn unreached(
     // The map is evaluated only inside its domain: an inverse that leaves the domain is wrong, even if the map happens
     // to lead back from there.
     let domain = extents(claim.map.domain(), symbols)?;
-    let back = as_map(claim, inverse)?.eval(place, symbols).ok();
+    let back = back_from(inverse, symbols, place).ok();
     let inside =
         back.as_ref().is_some_and(|back| back.iter().zip(&domain).all(|(at, extent)| (0..*extent).contains(at)));
     let inside = inside && back.as_ref().is_some_and(|back| claim.admits(back, symbols));

@@ -37,9 +37,7 @@ impl MapClaim<'_> {
 
     /// The value of the predicate at an index; `None` if it has none.
     fn predicate_at(&self, point: &[i128], symbols: &Bindings) -> Option<i128> {
-        let mut bindings = symbols.clone();
-        bindings.extend(self.map.vars().iter().cloned().zip(point.iter().copied()));
-        self.predicate?.eval_index(&bindings).ok()
+        self.predicate?.eval_index_at(self.map.vars(), point, symbols).ok()
     }
 }
 
