@@ -83,8 +83,17 @@ pub(super) fn shortened(lives: &mut [Option<Life>], shared: &[Shared]) {
     }
 }
 
+/// The report on each step. A function is decided about once, however many steps run it, unless proofs are kept.
+pub(super) fn reports(judge: &Judge, planned: &Planned<'_>, shared: &[Shared]) -> Vec<Report> {
+    let mut known: HashMap<Asked, Decision> = HashMap::new();
+    shared.iter().map(|pair| report(judge, planned, *pair, &mut known)).collect()
+}
+
+/// A function, the positions of its operands and that of its result.
+type Asked = (*const PrimFunc, Vec<usize>, usize);
+
 /// The report on one step.
-pub(super) fn report(judge: &Judge, planned: &Planned<'_>, pair: Shared) -> Report {
+fn report(judge: &Judge, planned: &Planned<'_>, pair: Shared, known: &mut HashMap<Asked, Decision>) -> Report {
     let (operand, result) = (planned.name(pair.operand), planned.name(pair.result));
     let subject = format!("{} writes `{result}` in place of `{operand}`", planned.step_name(pair.step));
     Judge::report(Obligation::PlanInPlace, subject, || {
@@ -99,7 +108,12 @@ pub(super) fn report(judge: &Judge, planned: &Planned<'_>, pair: Shared) -> Repo
         if func.params.len() != uses.reads.len() + uses.writes.len() {
             return unsupported(format!("`{}` does not have the parameters of the step", func.name));
         }
-        decide(judge, func, &read.collect::<Vec<_>>(), uses.reads.len() + written)
+        let (read, written) = (read.collect::<Vec<_>>(), uses.reads.len() + written);
+        if judge.is_recording() {
+            return decide(judge, func, &read, written);
+        }
+        let asked = (std::ptr::from_ref(func), read.clone(), written);
+        known.entry(asked).or_insert_with(|| decide(judge, func, &read, written)).clone()
     })
 }
 

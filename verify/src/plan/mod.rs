@@ -109,8 +109,7 @@ impl Judge {
             decide(Obligation::PlanType, &plan_type),
             decide(Obligation::PlanAccess, &plan_access),
         ];
-        let in_place = |planned| shared.iter().map(move |pair| in_place::report(self, planned, *pair));
-        reports.extend(planned.iter().flat_map(in_place));
+        reports.extend(planned.iter().flat_map(|planned| in_place::reports(self, planned, &shared)));
         reports
     }
 
