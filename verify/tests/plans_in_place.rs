@@ -114,42 +114,42 @@ fn an_elementwise_step_may_work_in_place() {
 
 #[test]
 fn elements_of_other_iterations_are_refuted() {
-    refuted("for i in range(60):\n    B[i] = A[59 - i]", "`A[59 - i]` is read at element");
-    refuted("for i in range(59):\n    B[i + 1] = A[i]", "is read at element (1)");
+    refuted("for i in range(60):\n    B[i] = A[59 - i]", "`A[59 - i]` reads it");
+    refuted("for i in range(59):\n    B[i + 1] = A[i]", "writes element 1 in iteration i = ");
     // Serially it would be right, but loops may become threads.
-    refuted("for i in range(59):\n    B[i] = A[i + 1]", "is read at element (1)");
-    refuted("for i in range(6):\n    for j in range(10):\n        B[i * 10 + j] = A[j * 6 + i]", "is read at element");
-    refuted("for i in range(60):\n    B[i] = A[i] + A[0]", "`A[0]` is read at element (0)");
-    refuted("for i in range(60):\n    B[i] = T.if_then_else(i < 7, A[i], A[0])", "`A[0]` is read at element (0)");
-    refuted("for i in range(15):\n    B[i * 4:i * 4 + 4] = T.Broadcast(A[i * 4], 4)", "is read at element (0)");
-    refuted("for i in range(15):\n    B[i * 4:i * 4 + 4] = A[T.Ramp(i * 4 + 3, -1, 4)]", "is read at element");
+    refuted("for i in range(59):\n    B[i] = A[i + 1]", "writes element 1 in iteration i = ");
+    refuted("for i in range(6):\n    for j in range(10):\n        B[i * 10 + j] = A[j * 6 + i]", "reads it");
+    refuted("for i in range(60):\n    B[i] = A[i] + A[0]", "writes element 0 in iteration i = 0, and `A[0]` reads it");
+    refuted(
+        "for i in range(60):\n    B[i] = T.if_then_else(i < 7, A[i], A[0])",
+        "writes element 0 in iteration i = 0, and `A[0]` reads it",
+    );
+    refuted("for i in range(15):\n    B[i * 4:i * 4 + 4] = T.Broadcast(A[i * 4], 4)", "writes element 0");
+    refuted("for i in range(15):\n    B[i * 4:i * 4 + 4] = A[T.Ramp(i * 4 + 3, -1, 4)]", "reads it");
 }
 
 #[test]
 fn a_window_and_a_reduction_are_refuted() {
     refuted(
         "for i in range(58):\n    B[i] = A[i] * W[0] + A[i + 1] * W[1] + A[i + 2] * W[2]",
-        "is read at element (1)",
+        "writes element 1 in iteration i = ",
     );
     refuted(
         "for i, k in T.grid(60, 3):\n    B[i] = B[i] + T.if_then_else(i + k < 60, A[i + k], T.float32(0))",
-        "is read",
+        "reads it",
     );
     refuted(
         "acc = T.allocate([1], \"float32\", \"local\")\nacc_1 = T.Buffer((1,), data=acc, scope=\"local\")\nfor i in range(60):\n    \
          acc_1[0] = T.float32(0)\n    for k in range(60):\n        acc_1[0] = acc_1[0] + A[k]\n    B[i] = acc_1[0]",
-        "is read at element (0)",
+        "writes element 0",
     );
 }
 
 #[test]
 fn an_element_that_is_written_twice_is_refuted() {
-    refuted("for i, j in T.grid(60, 2):\n    B[i] = A[i] + T.float32(1)", "is read at element (0)");
-    refuted(
-        "for i in range(60):\n    B[i] = A[i]\nfor i in range(60):\n    B[i] = A[i] + W[i]",
-        "is read at element (0)",
-    );
-    refuted("for i in range(60):\n    B[i] = T.float32(0)\n    B[i] = A[i]", "is read at element (0)");
+    refuted("for i, j in T.grid(60, 2):\n    B[i] = A[i] + T.float32(1)", "writes element 0");
+    refuted("for i in range(60):\n    B[i] = A[i]\nfor i in range(60):\n    B[i] = A[i] + W[i]", "writes element 0");
+    refuted("for i in range(60):\n    B[i] = T.float32(0)\n    B[i] = A[i]", "writes element 0");
 }
 
 #[test]

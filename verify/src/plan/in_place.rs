@@ -271,12 +271,8 @@ fn iteration(touch: &Touch, bindings: &Bindings) -> Option<Vec<i128>> {
 /// The counterexample: an element that one iteration reads and another one, or another statement, writes.
 fn described(load: &Touch, store: &Touch, (index, other): (&[i128], &[i128]), bindings: &Bindings) -> Counterexample {
     let by: Vec<String> = store.loops.iter().zip(other).map(|(var, value)| format!("{var} = {value}")).collect();
-    let at = if by.is_empty() { String::new() } else { format!(" at {}", by.join(", ")) };
-    let text = format!(
-        "`{}` is read at element {} of its memory, which `{}` writes{at}",
-        load.access.text,
-        tuple(index),
-        store.access.text
-    );
+    let at = if by.is_empty() { String::new() } else { format!(" in iteration {}", by.join(", ")) };
+    let (reader, writer) = (&load.access.text, &store.access.text);
+    let text = format!("`{writer}` writes element {}{at}, and `{reader}` reads it", tuple(index));
     at_point(&load.access.path, bindings, text)
 }
