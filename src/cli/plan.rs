@@ -134,7 +134,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let graph = &document.graph.graph;
     printer.diagnostics(&source, &warnings(&document));
     let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, limits)]);
-    // Kernels come first: a step works in place only if that is proved of its function.
+    // A graph that cannot be planned is refused before its kernels are proved. The kernels come before the plan, because a step works in
+    // place only if that is proved of its function.
+    planner::candidates(graph, rules).map_err(fault)?;
     let mut kernels = None;
     if let Some(file) = &args.run {
         super::check_device(global)?;

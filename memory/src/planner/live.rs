@@ -205,7 +205,9 @@ impl<'a> Problem<'a> {
         let mut packed: Vec<Option<(usize, usize)>> = vec![None; self.graph.tensors.len()];
         for (g, group) in self.groups.iter().enumerate() {
             for (slot, tensors) in group.tensors.iter().enumerate() {
-                tensors.iter().for_each(|&tensor| packed[tensor] = Some((g, slot)));
+                for &tensor in tensors {
+                    packed[tensor] = Some((g, slot));
+                }
             }
         }
         // A pool of a packing gets its number when its first tensor is placed; the order of groups has no influence.

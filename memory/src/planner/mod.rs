@@ -99,7 +99,7 @@ pub fn plan_within(graph: &Graph, strategy: Strategy, limits: TextureLimits) -> 
 /// # Errors
 /// As [`plan_within`].
 pub fn plan_for(graph: &Graph, strategy: Strategy, rules: PoolRules) -> Result<MemoryPlan, Diagnostic> {
-    planned(&live::Problem::new(graph, rules)?, strategy, rules)
+    Ok(planned(&live::Problem::new(graph, rules)?, strategy, rules))
 }
 
 /// Plans a graph some of whose steps may work in place: the smaller one of the plans with and without. Only [`Strategy::Best`] makes use of
@@ -117,7 +117,7 @@ pub fn plan_in_place(
     if pairs.is_empty() || strategy != Strategy::Best {
         return Ok(apart);
     }
-    let shared = planned(&live::Problem::in_place(graph, rules, pairs)?, strategy, rules)?;
+    let shared = planned(&live::Problem::in_place(graph, rules, pairs)?, strategy, rules);
     // Only buffers are in place, so the textures of both plans are the same.
     let bytes = |plan: &MemoryPlan| plan.pools.iter().map(|pool| packing::area(pool.room)).sum::<u128>();
     Ok(if bytes(&shared) < bytes(&apart) { shared } else { apart })
@@ -133,14 +133,14 @@ pub fn candidates(graph: &Graph, rules: PoolRules) -> Result<Vec<InPlace>, Diagn
 }
 
 /// Plans each group.
-fn planned(problem: &live::Problem<'_>, strategy: Strategy, rules: PoolRules) -> Result<MemoryPlan, Diagnostic> {
+fn planned(problem: &live::Problem<'_>, strategy: Strategy, rules: PoolRules) -> MemoryPlan {
     let packings = problem.groups.iter().map(|group| match strategy {
         Strategy::Unshared => packing::unshared(&group.slots),
         Strategy::Compatible => tokens::pack(&group.slots),
         Strategy::Best => best::pack(group, rules),
     });
     let packings = packings.map(|packing| packing.with_pitch(rules));
-    Ok(problem.assemble(&packings.collect::<Vec<_>>(), rules))
+    problem.assemble(&packings.collect::<Vec<_>>(), rules)
 }
 
 /// The lifetime of each tensor's memory. A view has the lifetime of its root, which its readers extend.

@@ -101,6 +101,8 @@ pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let options = crate::cli::pipeline_options(global, &Shapes::default(), None);
     let judge = options.judge().map_err(|error| Failure::Internal(error.to_string()))?;
     let fault = |fault| Failure::input(source, vec![plan::placed(fault, source, &graph.graph, limits)]);
+    // A graph that cannot be planned is refused before its kernels are proved.
+    planner::candidates(&graph.graph, rules).map_err(fault)?;
     let programs = subject.programs.iter().cloned();
     let (rows, proved) = lowered(programs, (limits, &options), &judge, &subject.kernels, printer)?;
     let functions = proved.as_ref().map(|proved| in_place::functions(graph, &proved.module)).unwrap_or_default();
