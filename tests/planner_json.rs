@@ -235,7 +235,9 @@ fn every_fault_of_a_graph_has_its_code() {
         found
     };
     assert_eq!(codes(&|_| ()), Vec::<&str>::new());
-    let changes: [(&str, Change<'_>); 17] = [
+    let changes: [(&str, Change<'_>); 19] = [
+        ("graph-name", &|graph| graph.tensors[0].name = "x\u{1b}[31m".into()),
+        ("graph-name", &|graph| graph.steps[0].name = "one\n".into()),
         ("graph-duplicate", &|graph| graph.tensors[0].name = "y".into()),
         ("graph-duplicate", &|graph| {
             graph.tensors.push(tensor("z", TensorRole::Intermediate));

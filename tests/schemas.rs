@@ -99,6 +99,7 @@ const COMMANDS: &[&str] = &[
     "plan --device none examples/graphs/mobilenet_block.json",
     "plan examples/graphs/block.json --run examples/graphs/block.py",
     "plan examples/models/tiny.onnx --run",
+    "plan examples/models/tiny.onnx --target opencl --device none",
     "fuzz --device none --oracle judge_maps --oracle passes --runs 24 --jobs 1",
     "replay tests/regressions/passes-product-of-two-uint64-wraps.json",
 ];

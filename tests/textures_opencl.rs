@@ -78,7 +78,7 @@ fn the_metadata_says_how_large_the_image_is_and_what_its_channels_are() {
     assert_eq!(held("A")["width"], serde_json::Value::Null);
     assert_eq!(json["notes"], serde_json::json!([]));
     assert_eq!(json["sites"], serde_json::json!([]));
-    let placed = case.kernels(tilewright::codegen::Options { checked: true, placed: true });
+    let placed = case.kernels(tilewright::codegen::Options { checked: true, placed: true, aliased: false });
     let json = serde_json::to_value(placed.metadata).unwrap();
     let args = serde_json::json!([{"buffer": 0}, {"origin": 0}, {"buffer": 2}, {"origin": 2}, "report"]);
     assert_eq!(json["kernels"][0]["args"], args);

@@ -76,6 +76,8 @@ pub struct DeviceInfo {
     /// What the row pitch of an image over a buffer is a multiple of, in texels (`CL_DEVICE_IMAGE_PITCH_ALIGNMENT` of OpenCL 2.0); 0 if the
     /// device does not say.
     pub image_pitch_alignment: u64,
+    /// Whether the driver lists 2-d images of four half floats (`CL_RGBA`, `CL_HALF_FLOAT`) that kernels may read and write.
+    pub half_images: bool,
     /// Whether kernels can compute with `double`.
     pub fp64: bool,
     /// Whether kernels can compute with `half` (loading and storing it works everywhere).

@@ -26,6 +26,7 @@ fn info(index: usize, name: &str, platform: &str) -> DeviceInfo {
         image2d_max_width: 0,
         image2d_max_height: 0,
         image_pitch_alignment: 0,
+        half_images: false,
         fp64: false,
         fp16: false,
         correctly_rounded_divide_sqrt: false,

@@ -121,7 +121,9 @@ pub use interval::Interval;
 pub use layout::{ArrayShape, ElementType, XlaShape};
 pub use lifting::{Kept, Lifted, Lifting, Matching, TensorPair};
 pub use op::{BinaryOp, MathFn, Traps, UnaryOp};
-pub use plan::{Graph, GraphStep, GraphTensor, MemoryPlan, Pool, PoolPlace, PoolRules, Region, Room, TensorRole};
+pub use plan::{
+    Graph, GraphStep, GraphTensor, InPlace, MemoryPlan, Pool, PoolPlace, PoolRules, Region, Room, TensorRole,
+};
 pub use scalar::{Scalar, ScalarError, gcd};
 pub use schedule::ScheduleStep;
 pub use shared::{Parts, SharedExpr, SharedExprs};

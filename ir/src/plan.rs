@@ -78,8 +78,20 @@ pub struct GraphStep {
     /// The indices of the tensors that the step reads.
     pub reads: Vec<usize>,
     /// The indices of the tensors that the step writes. Their memory must not overlap that of a tensor the step
-    /// reads.
+    /// reads, unless the step works [in place](InPlace).
     pub writes: Vec<usize>,
+}
+
+/// A step that may write a result where an operand lies: it reads the operand for the last time, and each element before it writes that
+/// element. A claim of a planner, which the judge decides about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InPlace {
+    /// The index of the step.
+    pub step: usize,
+    /// The tensor that owns the memory of the operand.
+    pub operand: usize,
+    /// The tensor that the step writes.
+    pub result: usize,
 }
 
 /// The size of a tensor or a pool.

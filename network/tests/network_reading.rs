@@ -5,6 +5,7 @@ mod common;
 
 use common::{Writer, int, ints};
 use tilewright_network::model::Contents;
+use tilewright_network::npy::{self, Array};
 use tilewright_network::onnx::{self, messages as proto};
 
 fn small() -> Writer {
@@ -100,6 +101,48 @@ fn names_and_shapes_have_to_be_known() {
     assert!(refused(&unknown).1.contains("`batch`"));
 }
 
+/// What the file declares of the output of the small model.
+fn declared(elem_type: i32, dims: &[i64]) -> Writer {
+    let dim = |&value: &i64| proto::DimensionProto { dim_value: Some(value), dim_param: None };
+    let shape = proto::TensorShapeProto { dim: dims.iter().map(dim).collect() };
+    let tensor_type = proto::TensorTypeProto { elem_type, shape: Some(shape) };
+    let mut model = small();
+    model.graph().output[0].r#type = Some(proto::TypeProto { tensor_type: Some(tensor_type) });
+    model
+}
+
+#[test]
+fn an_output_is_what_the_file_declares() {
+    let model = small().model();
+    let shape: Vec<i64> =
+        model.values[model.outputs[0]].shape.iter().map(|&extent| i64::try_from(extent).unwrap()).collect();
+    assert_eq!(declared(1, &shape).model().outputs, model.outputs);
+    let mut unknown = declared(1, &shape);
+    let tensor = unknown.graph().output[0].r#type.as_mut().unwrap().tensor_type.as_mut().unwrap();
+    tensor.shape.as_mut().unwrap().dim[0] =
+        proto::DimensionProto { dim_value: None, dim_param: Some("batch".to_owned()) };
+    assert_eq!(unknown.model().outputs, model.outputs);
+    for wrong in [&shape[1..], &[7][..], &[], &[-1, 2, 3, 4]] {
+        let found = refused(&declared(1, wrong));
+        assert!(found.0 == "onnx-output" && found.1.contains("is declared as"), "{found:?}");
+    }
+    assert_eq!(refused(&declared(10, &shape)).0, "onnx-output");
+    let mut twice = small();
+    let output = twice.graph().output[0].clone();
+    twice.graph().output.push(output);
+    assert!(refused(&twice).1.contains("listed twice"));
+}
+
+#[test]
+fn a_name_that_no_report_can_show_is_refused() {
+    let clear = "n\u{1b}[2J";
+    assert!(refused(&small().node(clear, &["c"], "z", &[])).1.contains("control character"));
+    assert!(refused(&small().node("Relu", &["c"], clear, &[])).1.contains("control character"));
+    let mut named = small();
+    named.graph().node[0].name = "n\n".to_owned();
+    assert_eq!(refused(&named), ("onnx-name", "the name \"n\\n\" has a control character".to_owned()));
+}
+
 #[test]
 fn sizes_that_no_memory_has_are_refused() {
     let huge = Writer::new(9).input("x", &[1 << 40, 1 << 40]).node("Relu", &["x"], "y", &[]).output("y");
@@ -133,6 +176,30 @@ fn nodes_that_compute_nothing_are_other_names() {
         .model();
     assert_eq!(model.nodes.len(), 3);
     assert_eq!(model.nodes[2].inputs, [model.nodes[0].output]);
+}
+
+/// A file with one text of its header replaced; the header keeps its length.
+fn with_header(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let (start, end) = (10, 10 + usize::from(bytes[8]) + 256 * usize::from(bytes[9]));
+    let header = String::from_utf8_lossy(&bytes[start..end]).replace(from, to);
+    let header = format!("{:<width$}\n", header.trim_end(), width = end - start - 1);
+    [&bytes[..start], header.as_bytes(), &bytes[end..]].concat()
+}
+
+#[test]
+fn an_array_with_a_hostile_header_is_refused() {
+    let good = npy::write(&Array { shape: vec![4], elements: vec![0.0; 4] }).unwrap();
+    // The crate that reads headers multiplies extents without a check.
+    let huge = ["(4000000000000,)", "(9223372036854775807, 9)", "(0, 9223372036854775807, 9)"];
+    for shape in huge.into_iter().chain(["(0x7fffffffffffffff, 9)", "(-4,)"]) {
+        let found = npy::read(&with_header(&good, "(4, )", shape));
+        assert!(found.as_ref().is_err_and(|what| what.contains("shape")), "{shape}: {found:?}");
+    }
+    let records = npy::read(&with_header(&good, "'<f4'", "[('a', '<f4')]"));
+    assert_eq!(records, Err("its elements are records, not float32".to_owned()));
+    assert_eq!(npy::read(&with_header(&good, "(4, )", "(2, 2)")).map(|array| array.shape), Ok(vec![2, 2]));
+    let longer = [&good[..], b"1"].concat();
+    assert_eq!(npy::read(&longer), Err("it has 1 bytes behind the elements of its shape [4]".to_owned()));
 }
 
 #[test]

@@ -8,12 +8,13 @@
 //! The plan is written only if every obligation is proved and, with `--run`, every device agrees.
 
 mod arrays;
+pub(super) mod in_place;
 pub(super) mod model;
 pub(super) mod run;
 
 use std::path::PathBuf;
 
-use tilewright_ir::{Diagnostic, Graph, MemoryPlan, PoolRules, Room, TextureLimits};
+use tilewright_ir::{Diagnostic, Graph, InPlace, MemoryPlan, Module, PoolRules, Room, TextureLimits};
 use tilewright_script::Source;
 use tilewright_verify::Report;
 
@@ -133,27 +134,47 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let graph = &document.graph.graph;
     printer.diagnostics(&source, &warnings(&document));
     let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, limits)]);
-    let plan = planned(args.planner, &document, rules).map_err(fault)?;
-    let figures = planner::figures_for(graph, &plan, rules).map_err(fault)?;
-    let lifetimes = planner::lifetimes(graph).map_err(fault)?;
+    // A graph that cannot be planned is refused before its kernels are proved. The kernels come before the plan, because a step works in
+    // place only if that is proved of its function.
+    planner::candidates(graph, rules).map_err(fault)?;
+    let mut kernels = None;
+    if let Some(file) = &args.run {
+        super::check_device(global)?;
+        kernels = Some(match &model {
+            Some(loaded) => loaded.kernels(&source.name, &options, &judge, printer)?,
+            None => run::kernels((&document.graph, &source), file, (limits, &options), (&judge, printer))?,
+        });
+    }
+    let unproved = match (&kernels, &model) {
+        (None, Some(loaded)) => in_place::unproved(&document.graph, rules, &loaded.network.programs).map_err(fault)?,
+        (Some(_), _) | (None, None) => Module::default(),
+    };
+    let proved = kernels.as_ref().and_then(|kernels| kernels.proved.as_ref()).map(|proved| proved.module.clone());
+    let module = proved.unwrap_or(unproved);
+    let functions = in_place::functions(&document.graph, &module);
+    let pairs = in_place::pairs(&judge, graph, rules, &functions).map_err(fault)?;
+    let plan = planned(args.planner, &document, rules, &pairs).map_err(fault)?;
+    let figures = planner::figures_in_place(graph, &plan, rules, &pairs).map_err(fault)?;
+    let taken = in_place::taken(&pairs, &plan);
+    let lifetimes = in_place::lifetimes(graph, &taken).map_err(fault)?;
     let mut report = PlanReport::new(&Planned {
         file: &source.name,
         graph,
         plan: &plan,
         lifetimes: &lifetimes,
+        in_place: &taken,
         figures: &figures,
         planner: args.planner.name(),
         rules,
     });
     // The judge checks the plan, whoever made it: the planner is not trusted, nor is the plan of a file.
-    report.verdicts = judge.check_plan_for(graph, &plan, rules);
-    if let Some(kernels) = &args.run {
-        super::check_device(global)?;
+    report.verdicts = judge.check_plan_of(graph, &plan, rules, &functions);
+    if let Some(kernels) = kernels {
         let (graph, plan, summary, source) = (&document.graph, &plan, report.summary(), &source);
-        let request = run::Request { source, graph, plan, summary, limits, options: &options };
+        let request = run::Request { source, graph, plan, summary, options: &options };
         report.run = Some(match &model {
-            Some(model) => model.run(&request, (&args.model, &exchanged), (&judge, printer))?,
-            None => run::run(&request, kernels, &exchanged, (&judge, printer))?,
+            Some(model) => model.run(&request, kernels, (&args.model, &exchanged), printer)?,
+            None => run::run(&request, kernels, &exchanged)?,
         });
     }
     report.functions.clone_from(&document.graph.functions);
@@ -245,7 +266,13 @@ fn warnings(document: &Document) -> Vec<Diagnostic> {
 }
 
 /// The plan: that of the file, or a new one.
-pub(super) fn planned(planner: Planner, document: &Document, rules: PoolRules) -> Result<MemoryPlan, Diagnostic> {
+/// `pairs` are the steps that may work in place.
+pub(super) fn planned(
+    planner: Planner,
+    document: &Document,
+    rules: PoolRules,
+    pairs: &[InPlace],
+) -> Result<MemoryPlan, Diagnostic> {
     let strategy = match planner {
         Planner::Compatible => Strategy::Compatible,
         Planner::Best => Strategy::Best,
@@ -258,7 +285,7 @@ pub(super) fn planned(planner: Planner, document: &Document, rules: PoolRules) -
             return pools_within(plan, rules.limits);
         }
     };
-    planner::plan_for(&document.graph.graph, strategy, rules)
+    planner::plan_in_place(&document.graph.graph, strategy, rules, pairs)
 }
 
 /// The entries of the certificate: the obligations of the plan, and of each step of a kernel's lowering.

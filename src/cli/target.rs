@@ -57,7 +57,7 @@ impl Target {
     /// The target, read from the device if it is one; without a target, a device with textures.
     ///
     /// # Errors
-    /// There is no such device.
+    /// There is no such device, or it has no images of half floats and `--half` asks for them.
     pub(super) fn profile(target: Option<&Self>, host: &DeviceHost) -> Result<Profile, Failure> {
         let (id, options) = match target {
             None => return Ok(PROFILES[1].clone()),
@@ -70,6 +70,11 @@ impl Target {
         };
         let devices = host.devices().map_err(|error| wrong(error.to_string()))?;
         let info = tilewright_device::select(&devices, id).map_err(|error| wrong(error.to_string()))?;
+        if options.half && !info.half_images {
+            let message = format!("--half needs images of half floats, and {} lists none", info.label());
+            return Err(Failure::plain("<arguments>", "no-half-images", message)
+                .with_help("leave out --half, or name another device of `tilewright devices`"));
+        }
         Ok(options.applied(of_device(info)))
     }
 }

@@ -21,7 +21,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, PoolRules, Region, Room, TensorRole};
+use tilewright_ir::{
+    CHANNELS, Graph, GraphTensor, InPlace, MemoryPlan, Pool, PoolPlace, PoolRules, Region, Room, TensorRole,
+};
 use tilewright_verify::Report;
 
 use super::check::obligations;
@@ -91,8 +93,11 @@ pub struct TensorRow {
     pub place: PlaceRow,
     /// The first step that needs the memory.
     pub first: usize,
-    /// The last one.
+    /// The last one. An operand that a result takes the place of needs its memory up to the step before.
     pub last: usize,
+    /// The tensor in whose place the step writes this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_place_of: Option<String>,
     /// Shape and element type, as text.
     #[serde(skip)]
     pub what: String,
@@ -222,6 +227,8 @@ pub struct Planned<'a> {
     pub plan: &'a MemoryPlan,
     /// The lifetime of each tensor.
     pub lifetimes: &'a [Lifetime],
+    /// The steps that work in place.
+    pub in_place: &'a [InPlace],
     /// The amounts of memory.
     pub figures: &'a Figures,
     /// The planner that made it.
@@ -234,8 +241,9 @@ impl PlanReport {
     /// The report, without verdicts.
     pub fn new(of: &Planned<'_>) -> Self {
         let graph = of.graph;
-        let tensors = graph.tensors.iter().zip(&of.plan.places).zip(of.lifetimes);
-        let row = |((tensor, place), life): ((&tilewright_ir::GraphTensor, &tilewright_ir::PoolPlace), &Lifetime)| {
+        let tensors = graph.tensors.iter().zip(&of.plan.places).zip(of.lifetimes).enumerate();
+        let row = |(at, ((tensor, place), life)): (usize, ((&GraphTensor, &PoolPlace), &Lifetime))| {
+            let pair = of.in_place.iter().find(|pair| pair.result == at);
             let (row, size) = match place.region {
                 Region::Bytes { offset, size } => (PlaceRow::Byte { offset }, size),
                 Region::Texels { x, y, width, height } => (PlaceRow::Texels { x, y, width, height }, 0),
@@ -248,6 +256,7 @@ impl PlanReport {
                 place: row,
                 first: life.first,
                 last: life.last,
+                in_place_of: pair.map(|pair| graph.tensors[pair.operand].name.clone()),
                 what: format!("{} {:?}", tensor.dtype, tensor.shape),
                 role: tensor.role,
                 is_view: tensor.view_of.is_some(),
@@ -297,6 +306,25 @@ impl PlanReport {
     /// The JSON document, on one line.
     pub fn to_json(&self) -> String {
         to_line(self)
+    }
+}
+
+impl TensorRow {
+    /// What the tensor is to the caller, or to another tensor; empty if there is nothing to say.
+    pub(super) fn role_text(&self) -> String {
+        let role = match (self.role, self.is_view) {
+            (TensorRole::Input, _) => "input",
+            (TensorRole::Constant, _) => "constant",
+            (TensorRole::Output, false) => "output",
+            (TensorRole::Output, true) => "output, view",
+            (TensorRole::Intermediate, true) => "view",
+            (TensorRole::Intermediate, false) => "",
+        };
+        match &self.in_place_of {
+            None => role.to_owned(),
+            Some(operand) if role.is_empty() => format!("in place of {operand}"),
+            Some(operand) => format!("{role}, in place of {operand}"),
+        }
     }
 }
 

@@ -128,6 +128,7 @@ mod tests {
             what: String::new(),
             role: TensorRole::Intermediate,
             is_view: false,
+            in_place_of: None,
             size: 0,
         }
     }

@@ -11,7 +11,6 @@ use super::plan::{AmountsRow, PlaceRow, PlanReport};
 use super::plan_run::{DeviceRow, RunReport};
 use super::{network_svg, plan_svg};
 use crate::pipeline::outcome::premises;
-use tilewright_ir::TensorRole;
 use tilewright_verify::Report;
 
 const STYLE: &str = "body{font:14px/1.45 sans-serif;margin:2em;max-width:90em;color:#222}\
@@ -243,16 +242,9 @@ fn tensors(page: &mut Page, report: &PlanReport) {
             PlaceRow::Byte { offset } => format!("bytes {offset}..{}", offset.saturating_add(row.size)),
             PlaceRow::Texels { x, y, width, height } => format!("{width}x{height} at ({x}, {y})"),
         };
-        let role = match row.role {
-            TensorRole::Input => "input",
-            TensorRole::Constant => "constant",
-            TensorRole::Output => "output",
-            TensorRole::Intermediate if row.is_view => "view",
-            TensorRole::Intermediate => "",
-        };
         let steps = format!("{}-{}", row.first, row.last);
         let start = [text(&row.name), text(&row.what), text(row.scope), count(&row.storage_id)];
-        start.into_iter().chain([Cell::Text(place), Cell::Text(steps), text(role)]).collect()
+        start.into_iter().chain([Cell::Text(place), Cell::Text(steps), Cell::Text(row.role_text())]).collect()
     });
     page.table(&["tensor", "type and shape", "scope", "pool", "place", "steps", "role"], rows);
 }

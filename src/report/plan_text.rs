@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use tilewright_ir::TensorRole;
-
 use super::lines::{line, shortened, table};
 use super::model;
 use super::obligation::{Texts, obligation};
@@ -95,20 +93,12 @@ fn tensor(tensor: &TensorRow) -> Vec<String> {
         PlaceRow::Byte { offset } => format!("bytes {offset}..{}", offset.saturating_add(tensor.size)),
         PlaceRow::Texels { x, y, width, height } => format!("{width}x{height} at ({x}, {y})"),
     };
-    let what = match (tensor.role, tensor.is_view) {
-        (TensorRole::Input, _) => "input",
-        (TensorRole::Constant, _) => "constant",
-        (TensorRole::Output, false) => "output",
-        (TensorRole::Output, true) => "output, view",
-        (TensorRole::Intermediate, true) => "view",
-        (TensorRole::Intermediate, false) => "",
-    };
     let steps = if tensor.first == tensor.last {
         tensor.first.to_string()
     } else {
         format!("{}-{}", tensor.first, tensor.last)
     };
-    vec![tensor.name.clone(), tensor.what.clone(), tensor.storage_id.to_string(), place, steps, what.to_owned()]
+    vec![tensor.name.clone(), tensor.what.clone(), tensor.storage_id.to_string(), place, steps, tensor.role_text()]
 }
 
 /// The row of a part.

@@ -10,7 +10,7 @@ use crate::textures::{
     Left, arguments, broadcast, channel, function, kernels, nest, numbers, run_source, store, texel, texture,
 };
 
-const CHECKED: Options = Options { checked: true, placed: false };
+const CHECKED: Options = Options { checked: true, placed: false, aliased: false };
 
 /// Runs a function of X and Y, both of 5 rows and 7 columns, in the checked mode.
 fn run(func: &PrimFunc) -> Left {

@@ -90,19 +90,19 @@ fn a_guard_that_is_left_out_is_hidden_by_the_border_and_found_by_the_checked_mod
     case.agrees();
     // The sampler gives zeros outside, so that the mistake cannot be seen from what comes out.
     assert!(!case.tells(Options::default(), "j + 1 < 5 ? ", "1 ? "));
-    assert!(case.tells(Options { checked: true, placed: false }, "j + 1 < 5 ? ", "1 ? "));
+    assert!(case.tells(Options { checked: true, placed: false, aliased: false }, "j + 1 < 5 ? ", "1 ? "));
 }
 
 #[test]
 fn conditionals_that_evaluate_both_arms_are_found_by_the_checked_mode() {
     let case = shifted();
-    let generated = case.kernels(Options { checked: true, placed: false });
+    let generated = case.kernels(Options { checked: true, placed: false, aliased: false });
     let lazy = generated.source.lines().find(|line| line.contains(" ? tw_read_f")).unwrap();
     let (start, rest) = lazy.split_once("j + 1 < 5 ? ").unwrap();
     let (read, rest) = rest.rsplit_once(" : ").unwrap();
     let zeros = rest.strip_suffix(");").unwrap();
     let eager = format!("{start}select({zeros}, {read}, (int4)(-(j + 1 < 5))));");
-    assert!(case.tells(Options { checked: true, placed: false }, lazy, &eager));
+    assert!(case.tells(Options { checked: true, placed: false, aliased: false }, lazy, &eager));
 }
 
 #[test]

@@ -147,7 +147,7 @@ impl Case {
     /// Runs unchecked, checked and placed, each time on the device: nothing differs from the interpreter.
     pub(crate) fn agrees(&self) -> Generated {
         for (checked, placed) in [(false, false), (true, false), (false, true), (true, true)] {
-            let generated = self.kernels(Options { checked, placed });
+            let generated = self.kernels(Options { checked, placed, aliased: false });
             assert_eq!(self.run(&generated, &generated.source), (None, None), "{}", generated.source);
         }
         self.kernels(Options::default())

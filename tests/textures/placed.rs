@@ -9,8 +9,8 @@ use crate::textures::{
     Case, arguments, four, function, kernels, linear, nest, numbers, run_plan, store, texel, texture,
 };
 
-const PLACED: Options = Options { checked: false, placed: true };
-const BOTH: Options = Options { checked: true, placed: true };
+const PLACED: Options = Options { checked: false, placed: true, aliased: false };
+const BOTH: Options = Options { checked: true, placed: true, aliased: false };
 /// Texels of the pools, and where X and Y begin in them: column and row.
 const POOL: [usize; 2] = [16, 12];
 const X: [usize; 2] = [3, 2];

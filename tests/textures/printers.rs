@@ -6,8 +6,8 @@ use tilewright_ir::{DataType, Expr, ScalarType, SharedExpr};
 
 use crate::textures::{Case, broadcast, channel, function, nest, numbers, store, texel, texture, values};
 
-const PLAIN: Options = Options { checked: false, placed: false };
-const CHECKED: Options = Options { checked: true, placed: false };
+const PLAIN: Options = Options { checked: false, placed: false, aliased: false };
+const CHECKED: Options = Options { checked: true, placed: false, aliased: false };
 
 /// `Y[i, j] = X[i, j] + X[i, j, 2] * X[j, i, (i + j) % 4]`: all that a printer can get wrong about coordinates.
 fn mixed(ty: ScalarType, input: &dyn Fn(ScalarType, &[u64]) -> Tensor) -> Case {

@@ -92,7 +92,7 @@ fn random_programs_over_textures_give_the_same_bits_on_the_device() {
             store(&y, i, j, value)
         });
         let case = Case::new(function("random", &[&x, &a, &y], body), &[values(ty, &[5, 7, 4]), numbers(ty, &[140])]);
-        let generated = case.kernels(Options { checked: seed % 2 == 1, placed: seed % 3 == 2 });
+        let generated = case.kernels(Options { checked: seed % 2 == 1, placed: seed % 3 == 2, aliased: false });
         let found = case.run(&generated, &generated.source);
         assert_eq!(found, (None, None), "seed {seed}\n{}", generated.source);
     }

@@ -6,7 +6,7 @@
 //! | programs | bounds, overflow, lanes, race, barrier, defined, texture; region, iteration and order of blocks |
 //! | passes, lowering | simulation, iteration, order, alive, flatten, padding, race; those of maps and layouts for their claims |
 //! | kernels | dividend |
-//! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access |
+//! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access, plan-in-place |
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,11 +66,13 @@ pub enum Obligation {
     PlanType,
     /// No step reads and writes one image.
     PlanAccess,
+    /// A step that writes its result where an operand lies reads each element in the iteration that alone writes it.
+    PlanInPlace,
 }
 
 impl Obligation {
     /// All obligations, in the order of their declaration.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Bounds,
         Self::Injective,
         Self::Tight,
@@ -96,6 +98,7 @@ impl Obligation {
         Self::PlanFits,
         Self::PlanType,
         Self::PlanAccess,
+        Self::PlanInPlace,
     ];
 
     /// The id, such as `injective`.
@@ -126,6 +129,7 @@ impl Obligation {
             Self::PlanFits => "plan-fits",
             Self::PlanType => "plan-type",
             Self::PlanAccess => "plan-access",
+            Self::PlanInPlace => "plan-in-place",
         }
     }
 }

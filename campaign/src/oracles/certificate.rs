@@ -119,6 +119,7 @@ fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> O
         | Obligation::PlanFits
         | Obligation::PlanType
         | Obligation::PlanAccess
+        | Obligation::PlanInPlace
         | Obligation::Region => None,
     }
 }

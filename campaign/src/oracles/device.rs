@@ -287,7 +287,7 @@ impl Ready {
         }
         // A program that runs in the interpreter accesses no texel outside of a texture, so kernels
         // without checks are right, too. Half of the cases test each kind.
-        let options = Options { checked: program.seed.is_multiple_of(2), placed: false };
+        let options = Options { checked: program.seed.is_multiple_of(2), placed: false, aliased: false };
         let last = &funcs[funcs.len() - 1].func;
         // The other half of the cases tests the helpers, which round down whatever is proved.
         let generated = |valid| {

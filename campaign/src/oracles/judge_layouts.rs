@@ -277,6 +277,7 @@ impl Facts {
             | Obligation::PlanFits
             | Obligation::PlanType
             | Obligation::PlanAccess
+            | Obligation::PlanInPlace
             | Obligation::Region => None,
         }
     }
@@ -503,6 +504,7 @@ impl RelayoutFacts {
             | Obligation::PlanFits
             | Obligation::PlanType
             | Obligation::PlanAccess
+            | Obligation::PlanInPlace
             | Obligation::Region => None,
         }
     }

@@ -247,6 +247,7 @@ impl Facts {
             | Obligation::PlanFits
             | Obligation::PlanType
             | Obligation::PlanAccess
+            | Obligation::PlanInPlace
             | Obligation::Region => None,
         }
     }

@@ -62,7 +62,7 @@ impl Kernels {
 
     /// Both forms with the divisions that are proved.
     fn with(divisions: &Divisions<'_>) -> Result<Self, Vec<Diagnostic>> {
-        let form = |checked| generate_proved(&OPENCL, divisions, &Options { checked, placed: false });
+        let form = |checked| generate_proved(&OPENCL, divisions, &Options { checked, ..Options::default() });
         let (plain, checked) = (form(false)?, form(true)?);
         let checked = (checked.source != plain.source).then_some(checked);
         Ok(Self { plain, checked, reports: divisions.reports().to_vec() })

@@ -111,7 +111,7 @@ impl SourceBuilder<'_> {
     /// with.
     ///
     /// Memory comes first, then scalars, then the report. Only memory that the kernel uses is passed: `restrict` promises
-    /// that pointers do not alias, and a device has few arguments for images.
+    /// that pointers do not alias, unless they do, and a device has few arguments for images.
     pub(crate) fn signature(&mut self, writer: &Writer) -> (Vec<String>, Vec<ArgInfo>, String) {
         let (mut params, mut args, mut begins) = (Vec::new(), Vec::new(), String::new());
         let mut images = [0, 0];
@@ -133,7 +133,8 @@ impl SourceBuilder<'_> {
                 images[usize::from(written)] += 1;
                 params.push(access.param(written, name));
             } else {
-                params.push(format!("{global}{constness}{element} *{restrict} {pool}"));
+                let promise = if writer.options.aliased { String::new() } else { format!("{restrict} ") };
+                params.push(format!("{global}{constness}{element} *{promise}{pool}"));
             }
             args.push(ArgInfo::Buffer(number));
             if writer.options.placed {

@@ -95,6 +95,8 @@ pub struct Options {
     pub checked: bool,
     /// Each buffer and texture may begin anywhere in its memory; see [`ArgInfo::Origin`].
     pub placed: bool,
+    /// Pointers may alias: an element that is read through one may be written through another one.
+    pub aliased: bool,
 }
 
 /// Writes the kernels of a function in OpenCL C, unchecked, each buffer in memory of its own. Nothing is proved of its

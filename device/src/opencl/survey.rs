@@ -73,6 +73,7 @@ fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceIn
     let has = |name: &str| extensions.iter().any(|extension| extension == name);
     let sizes = device.sizes(ffi::CL_DEVICE_MAX_WORK_ITEM_SIZES)?;
     let size = |axis: usize| sizes.get(axis).copied().unwrap_or(1);
+    let available = flag(ffi::CL_DEVICE_AVAILABLE)? && flag(ffi::CL_DEVICE_COMPILER_AVAILABLE)?;
     Ok(DeviceInfo {
         index,
         platform: platform.to_owned(),
@@ -82,7 +83,7 @@ fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceIn
         opencl_version: device.text(ffi::CL_DEVICE_VERSION)?,
         opencl_c_version: device.text(ffi::CL_DEVICE_OPENCL_C_VERSION).unwrap_or_default(),
         device_type: device_type(device.number(ffi::CL_DEVICE_TYPE)?),
-        available: flag(ffi::CL_DEVICE_AVAILABLE)? && flag(ffi::CL_DEVICE_COMPILER_AVAILABLE)?,
+        available,
         compute_units: device.number(ffi::CL_DEVICE_MAX_COMPUTE_UNITS)?,
         max_work_group_size: device.number(ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE)?,
         max_work_item_sizes: [size(0), size(1), size(2)],
@@ -94,6 +95,7 @@ fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceIn
         image2d_max_width: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH) } else { 0 },
         image2d_max_height: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT) } else { 0 },
         image_pitch_alignment: if images { optional(ffi::CL_DEVICE_IMAGE_PITCH_ALIGNMENT) } else { 0 },
+        half_images: images && available && has_half_images(device).unwrap_or(false),
         // An extension before OpenCL 1.2, an optional part of the standard since; drivers report either.
         fp64: has("cl_khr_fp64") || optional(ffi::CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
         fp16: has("cl_khr_fp16"),
@@ -102,6 +104,12 @@ fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceIn
         little_endian: flag(ffi::CL_DEVICE_ENDIAN_LITTLE)?,
         extensions,
     })
+}
+
+/// Whether a device lists images of half floats. Formats are listed for a context, which is made and dropped.
+fn has_half_images(device: cl::Device) -> Result<bool, cl::Failure> {
+    let half = cl::ImageFormat { order: ffi::CL_RGBA, channel_type: ffi::CL_HALF_FLOAT };
+    cl::Context::new(device)?.supports_image2d(half)
 }
 
 /// The kind of a device from its bit field; the first one in this order if several bits are set.

@@ -44,7 +44,7 @@ fn defect(site: Site, code: &'static str, message: String, help: &str) -> Defect
 ///
 /// If an index is out of range, only such defects are returned, because nothing else can be checked.
 ///
-/// Codes: `graph-duplicate`, `graph-index`, `graph-tensor`, `graph-scope`, `graph-type`, `graph-empty-texture`, `texture-*`,
+/// Codes: `graph-name`, `graph-duplicate`, `graph-index`, `graph-tensor`, `graph-scope`, `graph-type`, `graph-empty-texture`, `texture-*`,
 /// `graph-view-cycle`, `graph-view-size`, `graph-view-written`, `graph-view-input`, `graph-input-written`,
 /// `graph-written-twice`, `graph-never-written`, `graph-read-early`, `graph-idle-step`, `graph-too-large`.
 pub fn check(graph: &Graph) -> Vec<Defect> {
@@ -84,11 +84,15 @@ fn unknown_indices(graph: &Graph) -> Vec<Defect> {
     views.chain(steps).filter(|&(_, at)| at >= n).map(|(site, at)| wrong(site, at)).collect()
 }
 
-/// Names that two tensors or two steps have in common.
+/// Names that two tensors or two steps have in common, or that no report can show.
 fn check_names(graph: &Graph, defects: &mut Vec<Defect>) {
     let mut report_duplicates = |what: &str, names: &mut dyn Iterator<Item = (Site, &str)>| {
         let mut seen = HashSet::new();
         for (site, name) in names {
+            if name.chars().any(char::is_control) {
+                let message = format!("the name {name:?} of a {what} has a control character");
+                defects.push(defect(site, "graph-name", message, "reports, pictures and files name it: rename it"));
+            }
             if !seen.insert(name) {
                 let message = format!("there are two {what}s with the name `{name}`");
                 defects.push(defect(site, "graph-duplicate", message, "give each a name of its own"));

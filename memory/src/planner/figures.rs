@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{CHANNELS, DataType, Diagnostic, Graph, MemoryPlan, PoolRules, Scope, TensorRole, TextureLimits};
+use tilewright_ir::{
+    CHANNELS, DataType, Diagnostic, Graph, InPlace, MemoryPlan, PoolRules, Scope, TensorRole, TextureLimits,
+};
 
 use super::bounds::texture_bound;
 use super::live::{PoolKind, Problem, pool_kind};
@@ -19,7 +21,8 @@ pub struct Amounts {
     /// The plan that is described.
     pub planned: u128,
     /// A size that no plan falls below: the largest sum of the sizes of the tensors alive in one step; for textures a larger number if
-    /// their shapes, and steps that read one and write another, demand it.
+    /// their shapes, and steps that read one and write another, demand it. A result that may be in place of an operand does not count in
+    /// the step that writes it.
     pub lower_bound: u128,
 }
 
@@ -60,10 +63,23 @@ pub fn figures(graph: &Graph, plan: &MemoryPlan, limits: TextureLimits) -> Resul
 /// # Errors
 /// As [`plan_for`].
 pub fn figures_for(graph: &Graph, plan: &MemoryPlan, rules: PoolRules) -> Result<Figures, Diagnostic> {
+    figures_in_place(graph, plan, rules, &[])
+}
+
+/// The memory consumption of a plan of a graph some of whose steps may work in place.
+///
+/// # Errors
+/// As [`plan_for`].
+pub fn figures_in_place(
+    graph: &Graph,
+    plan: &MemoryPlan,
+    rules: PoolRules,
+    pairs: &[InPlace],
+) -> Result<Figures, Diagnostic> {
     let unshared = sums(graph, &plan_for(graph, Strategy::Unshared, rules)?);
     let compatible = sums(graph, &plan_for(graph, Strategy::Compatible, rules)?);
     let planned = sums(graph, plan);
-    let bounds = lower_bounds(&Problem::new(graph, rules)?, graph);
+    let bounds = lower_bounds(&Problem::new(graph, rules)?, graph, pairs);
     let mut all = Figures::default();
     for (&(texture, constants), &unshared) in &unshared {
         let amount = |sums: &BTreeMap<Class, u128>| sums.get(&(texture, constants)).copied().unwrap_or(0);
@@ -111,16 +127,23 @@ fn sums(graph: &Graph, plan: &MemoryPlan) -> BTreeMap<Class, u128> {
 
 /// The lower bound of each kind and class, in bytes or texels: the largest live set, or [`texture_bound`] if that is larger.
 ///
+/// A result that may be in place of an operand counts from the step after the one that writes it: in that step it may have the bytes of the
+/// operand, which counts.
+///
 /// Constants live all the time. What they take is subtracted from the bound of their kind, which holds however they are placed, so that
 /// the sum of both classes is that bound.
-fn lower_bounds(problem: &Problem<'_>, graph: &Graph) -> BTreeMap<Class, u128> {
+fn lower_bounds(problem: &Problem<'_>, graph: &Graph, pairs: &[InPlace]) -> BTreeMap<Class, u128> {
     let mut lives: BTreeMap<PoolKind, Vec<(usize, usize, u128)>> = BTreeMap::new();
     let mut constants: BTreeMap<PoolKind, u128> = BTreeMap::new();
     let lifetimes = problem.lifetimes();
     for at in problem.holders() {
         let (tensor, life) = (&graph.tensors[at], lifetimes[at]);
         let (kind, size) = (pool_kind(tensor.scope, tensor.dtype), area(problem.room(at)));
-        lives.entry(kind).or_default().push((life.first, life.last, size));
+        let first = life.first + usize::from(pairs.iter().any(|pair| pair.result == at));
+        let of_kind = lives.entry(kind).or_default();
+        if first <= life.last {
+            of_kind.push((first, life.last, size));
+        }
         if tensor.role == TensorRole::Constant {
             *constants.entry(kind).or_default() += size;
         }

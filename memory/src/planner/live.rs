@@ -1,10 +1,10 @@
 //! The lifetimes of tensors' memory, and the groups of tensors that may share pools.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{
-    DataType, Diagnostic, Graph, MemoryPlan, Pool, PoolPlace, PoolRules, Region, Room, Scope, TensorRole,
+    DataType, Diagnostic, Graph, InPlace, MemoryPlan, Pool, PoolPlace, PoolRules, Region, Room, Scope, TensorRole,
 };
 
 use super::ALIGNMENT;
@@ -21,7 +21,8 @@ pub struct Lifetime {
     pub last: usize,
 }
 
-/// A tensor that needs a place: neither an input nor a view. `first` and `last` are its lifetime.
+/// A tensor that needs a place: neither an input nor a view; or several, each in place of the one before. `first` and `last` are
+/// its lifetime.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) first: usize,
@@ -36,8 +37,8 @@ pub(super) struct Group {
     pub(super) slots: Vec<Slot>,
     /// Offsets of buffers that share a pool are multiples of this number of bytes.
     pub(super) alignment: u64,
-    /// The tensor of each slot.
-    tensors: Vec<usize>,
+    /// The tensors of each slot.
+    tensors: Vec<Vec<usize>>,
     /// The steps that read each slot or a view of it, in increasing order without repetition.
     pub(super) readers: Vec<Vec<usize>>,
 }
@@ -66,17 +67,25 @@ pub(super) fn pool_kind(scope: Scope, dtype: DataType) -> PoolKind {
 impl Group {
     /// A group of slots with the steps that read each.
     pub(super) fn for_test(slots: Vec<Slot>, readers: Vec<Vec<usize>>) -> Self {
-        let tensors = (0..slots.len()).collect();
+        let tensors = (0..slots.len()).map(|slot| vec![slot]).collect();
         Self { slots, alignment: ALIGNMENT, tensors, readers }
     }
 }
 
 impl<'a> Problem<'a> {
-    /// Computes lifetimes and groups.
+    /// Computes lifetimes and groups, without steps in place.
     ///
     /// # Errors
     /// The first defect of the graph, or the first texture that exceeds the limits.
     pub(super) fn new(graph: &'a Graph, rules: PoolRules) -> Result<Self, Diagnostic> {
+        Self::in_place(graph, rules, &[])
+    }
+
+    /// Computes lifetimes and groups. A result in place of an operand has the slot of the operand.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(super) fn in_place(graph: &'a Graph, rules: PoolRules, pairs: &[InPlace]) -> Result<Self, Diagnostic> {
         if let Some(fault) = check::check(graph).into_iter().next() {
             return Err(fault.diagnostic);
         }
@@ -87,22 +96,77 @@ impl<'a> Problem<'a> {
         let mut order: Vec<usize> = (0..graph.tensors.len()).filter(|&at| is_input(graph, at)).collect();
         order.extend(graph.steps.iter().flat_map(|step| step.writes.iter().copied()));
         let mut problem = Self { graph, roots, lifetimes, rooms, order, groups: Vec::new() };
-        problem.groups = problem.groups(readers);
+        let operands = problem.operands(pairs);
+        problem.groups = problem.groups(readers, &operands);
         Ok(problem)
     }
 
+    /// The pairs of an operand and a result that could share memory if the step worked in place: buffers of one size and type, and the
+    /// operand is needed no longer.
+    pub(super) fn candidates(&self) -> Vec<InPlace> {
+        let tensors = &self.graph.tensors;
+        let mut found = Vec::new();
+        for (step, uses) in self.graph.steps.iter().enumerate() {
+            for (&result, &read) in
+                uses.writes.iter().flat_map(|result| uses.reads.iter().map(move |read| (result, read)))
+            {
+                let operand = self.roots[read];
+                let is_same = tensors[operand].scope == tensors[result].scope
+                    && tensors[operand].dtype == tensors[result].dtype
+                    && self.rooms[operand] == self.rooms[result];
+                let is_buffer = matches!(self.rooms[result], Room::Bytes(size) if size > 0);
+                let Lifetime { first, last } = self.lifetimes[operand];
+                let ends = !is_input(self.graph, operand) && first < step && last == step && !self.is_taken(operand);
+                let pair = InPlace { step, operand, result };
+                if is_same && is_buffer && ends && !found.contains(&pair) {
+                    found.push(pair);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the caller takes a tensor or a view of it.
+    fn is_taken(&self, root: usize) -> bool {
+        let taken =
+            |(tensor, &own): (&tilewright_ir::GraphTensor, &usize)| own == root && tensor.role == TensorRole::Output;
+        self.graph.tensors.iter().zip(&self.roots).any(taken)
+    }
+
+    /// The operand that each result takes the place of: the first one that no other result of the step has.
+    fn operands(&self, pairs: &[InPlace]) -> BTreeMap<usize, usize> {
+        let (mut operands, mut used) = (BTreeMap::new(), BTreeSet::new());
+        let possible = if pairs.is_empty() { Vec::new() } else { self.candidates() };
+        for pair in pairs.iter().filter(|pair| possible.contains(pair)) {
+            if !operands.contains_key(&pair.result) && used.insert(pair.operand) {
+                operands.insert(pair.result, pair.operand);
+            }
+        }
+        operands
+    }
+
     /// The slots of each kind.
-    fn groups(&self, mut readers: Vec<Vec<usize>>) -> Vec<Group> {
+    fn groups(&self, mut readers: Vec<Vec<usize>>, operands: &BTreeMap<usize, usize>) -> Vec<Group> {
         let mut groups: BTreeMap<PoolKind, Group> = BTreeMap::new();
+        let mut slot_of: BTreeMap<usize, usize> = BTreeMap::new();
         for &at in self.order.iter().filter(|&&at| !is_input(self.graph, at)) {
             let tensor = &self.graph.tensors[at];
             let empty = || Group { slots: Vec::new(), alignment: ALIGNMENT, tensors: Vec::new(), readers: Vec::new() };
             let group = groups.entry(pool_kind(tensor.scope, tensor.dtype)).or_insert_with(empty);
             let Lifetime { first, last } = self.lifetimes[at];
             group.alignment = group.alignment.max(tensor.dtype.bytes().next_power_of_two());
+            let own_readers = std::mem::take(&mut readers[at]);
+            if let Some(&slot) = operands.get(&at).and_then(|operand| slot_of.get(operand)) {
+                slot_of.insert(at, slot);
+                group.slots[slot].last = group.slots[slot].last.max(last);
+                group.tensors[slot].push(at);
+                group.readers[slot].extend(own_readers);
+                continue;
+            }
+            slot_of.insert(at, group.slots.len());
             group.slots.push(Slot { first, last, room: self.rooms[at] });
-            group.tensors.push(at);
-            group.readers.push(std::mem::take(&mut readers[at]));
+            group.tensors.push(vec![at]);
+            group.readers.push(own_readers);
         }
         groups.into_values().collect()
     }
@@ -125,7 +189,13 @@ impl<'a> Problem<'a> {
     /// The group of a kind, unless only inputs and constants are of that kind.
     pub(super) fn group(&self, kind: PoolKind) -> Option<&Group> {
         let kind_of = |group: &Group| {
-            group.tensors.first().map(|&at| &self.graph.tensors[at]).map(|tensor| pool_kind(tensor.scope, tensor.dtype))
+            group
+                .tensors
+                .iter()
+                .flatten()
+                .next()
+                .map(|&at| &self.graph.tensors[at])
+                .map(|tensor| pool_kind(tensor.scope, tensor.dtype))
         };
         self.groups.iter().find(|group| kind_of(group) == Some(kind))
     }
@@ -134,8 +204,10 @@ impl<'a> Problem<'a> {
     pub(super) fn assemble(&self, packings: &[Packing], rules: PoolRules) -> MemoryPlan {
         let mut packed: Vec<Option<(usize, usize)>> = vec![None; self.graph.tensors.len()];
         for (g, group) in self.groups.iter().enumerate() {
-            for (slot, &tensor) in group.tensors.iter().enumerate() {
-                packed[tensor] = Some((g, slot));
+            for (slot, tensors) in group.tensors.iter().enumerate() {
+                for &tensor in tensors {
+                    packed[tensor] = Some((g, slot));
+                }
             }
         }
         // A pool of a packing gets its number when its first tensor is placed; the order of groups has no influence.

@@ -38,6 +38,10 @@
 //! that is larger; textures lie side by side in one texture. No image of OpenCL 1.2 can be read and written by the
 //! same kernel, so what a step reads and what it writes are never placed in the same texture.
 //!
+//! *In place.* A step whose function reads each element of an operand in the iteration that writes it may write its result where the
+//! operand lies, if nobody reads that later. The caller says which steps may ([`plan_in_place`]); then the operand and the result are one
+//! buffer for the planners, and the smaller plan is taken, with such pairs or without.
+//!
 //! # Cost
 //! Near-linear in tensors and steps. Planners that compare pairs of live tensors give up if there are too many pairs.
 //! The limit is a count, not a time, so the result does not depend on the machine.
@@ -52,9 +56,9 @@ mod packing;
 mod rectangles;
 mod tokens;
 
-use tilewright_ir::{Diagnostic, Graph, MemoryPlan, PoolRules, TextureLimits};
+use tilewright_ir::{Diagnostic, Graph, InPlace, MemoryPlan, PoolRules, TextureLimits};
 
-pub use figures::{Amounts, Figures, Part, figures, figures_for};
+pub use figures::{Amounts, Figures, Part, figures, figures_for, figures_in_place};
 pub use live::Lifetime;
 
 /// Alignment of buffers that share a pool, in bytes: one cache line.
@@ -95,14 +99,48 @@ pub fn plan_within(graph: &Graph, strategy: Strategy, limits: TextureLimits) -> 
 /// # Errors
 /// As [`plan_within`].
 pub fn plan_for(graph: &Graph, strategy: Strategy, rules: PoolRules) -> Result<MemoryPlan, Diagnostic> {
-    let problem = live::Problem::new(graph, rules)?;
+    Ok(planned(&live::Problem::new(graph, rules)?, strategy, rules))
+}
+
+/// Plans a graph some of whose steps may work in place: the smaller one of the plans with and without. Only [`Strategy::Best`] makes use of
+/// them. Pairs that are no [`candidates`] are ignored.
+///
+/// # Errors
+/// As [`plan_within`].
+pub fn plan_in_place(
+    graph: &Graph,
+    strategy: Strategy,
+    rules: PoolRules,
+    pairs: &[InPlace],
+) -> Result<MemoryPlan, Diagnostic> {
+    let apart = plan_for(graph, strategy, rules)?;
+    if pairs.is_empty() || strategy != Strategy::Best {
+        return Ok(apart);
+    }
+    let shared = planned(&live::Problem::in_place(graph, rules, pairs)?, strategy, rules);
+    // Only buffers are in place, so the textures of both plans are the same.
+    let bytes = |plan: &MemoryPlan| plan.pools.iter().map(|pool| packing::area(pool.room)).sum::<u128>();
+    Ok(if bytes(&shared) < bytes(&apart) { shared } else { apart })
+}
+
+/// The operands and results that could share memory if their steps worked in place: buffers of one size and type, and the operand is
+/// needed no longer.
+///
+/// # Errors
+/// As [`plan_within`].
+pub fn candidates(graph: &Graph, rules: PoolRules) -> Result<Vec<InPlace>, Diagnostic> {
+    Ok(live::Problem::new(graph, rules)?.candidates())
+}
+
+/// Plans each group.
+fn planned(problem: &live::Problem<'_>, strategy: Strategy, rules: PoolRules) -> MemoryPlan {
     let packings = problem.groups.iter().map(|group| match strategy {
         Strategy::Unshared => packing::unshared(&group.slots),
         Strategy::Compatible => tokens::pack(&group.slots),
         Strategy::Best => best::pack(group, rules),
     });
     let packings = packings.map(|packing| packing.with_pitch(rules));
-    Ok(problem.assemble(&packings.collect::<Vec<_>>(), rules))
+    problem.assemble(&packings.collect::<Vec<_>>(), rules)
 }
 
 /// The lifetime of each tensor's memory. A view has the lifetime of its root, which its readers extend.

@@ -1,6 +1,6 @@
 //! Builds the kernels of all steps and binds them to regions of the pools.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tilewright_device::{BufferSpec, BuildOptions, Launch, Program, Session};
@@ -82,7 +82,8 @@ pub(super) fn prepare(
 }
 
 /// Generates and places the kernels of all steps: one program for each function, and the launches of each step. Each buffer
-/// of a kernel may lie anywhere in a pool (`placed`); if `checked`, every texel access is checked.
+/// of a kernel may lie anywhere in a pool (`placed`); if `checked`, every texel access is checked. If some step of a function works in
+/// place, its kernels make no promise that pointers do not alias.
 pub(super) fn place(
     bound: &Bound<'_>,
     memory: &mut Vec<BufferSpec>,
@@ -91,14 +92,19 @@ pub(super) fn place(
     let (mut programs, mut steps) = (Vec::new(), Vec::new());
     // Steps that run the same function share one program: building is what takes time.
     let mut known: BTreeMap<*const PrimFunc, usize> = BTreeMap::new();
-    for number in 0..bound.network.graph.steps.len() {
+    let n_steps = bound.network.graph.steps.len();
+    let in_place: BTreeSet<*const PrimFunc> = (0..n_steps)
+        .filter(|&number| is_in_place(bound, number))
+        .map(|number| std::ptr::from_ref(bound.network.functions[number]))
+        .collect();
+    for number in 0..n_steps {
         let func = bound.network.functions[number];
         let program = if let Some(&place) = known.get(&std::ptr::from_ref(func)) {
             place
         } else {
             known.insert(func, programs.len());
             let valid = validate(func).map_err(GraphFault::Input)?;
-            let options = Options { checked, placed: true };
+            let options = Options { checked, placed: true, aliased: in_place.contains(&std::ptr::from_ref(func)) };
             programs.push(generate_with(valid, &options).map_err(GraphFault::Input)?);
             programs.len() - 1
         };
@@ -111,6 +117,15 @@ pub(super) fn place(
         steps.push(StepLaunches { program, launches, report });
     }
     Ok((programs, steps))
+}
+
+/// Whether a step writes memory that it reads.
+fn is_in_place(bound: &Bound<'_>, number: usize) -> bool {
+    let (step, places) = (&bound.network.graph.steps[number], &bound.network.plan.places);
+    let overlap = |one: usize, other: usize| {
+        places[one].pool == places[other].pool && places[one].region.overlaps(places[other].region)
+    };
+    step.writes.iter().any(|&written| step.reads.iter().any(|&read| overlap(read, written)))
 }
 
 /// Builds the kernels of a function.

@@ -12,6 +12,7 @@
 //! before memory is taken for them.
 
 mod attributes;
+mod checks;
 pub mod messages;
 mod nodes;
 mod tensors;
@@ -32,7 +33,8 @@ use nodes::{Decoded, Operands};
 /// # Errors
 /// `onnx-format` if the bytes are no ONNX file, `onnx-operator` for each node with an operator that is not supported,
 /// `onnx-node` for a node with an unsupported attribute or wrong operands, `onnx-tensor` for a constant, `onnx-input` for
-/// an input without a fixed shape, `onnx-name` for a name that is missing or defined twice.
+/// an input without a fixed shape, `onnx-output` for an output that is declared otherwise than it is computed, `onnx-name` for a name
+/// that is missing, defined twice or not printable.
 pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
     let proto = ModelProto::decode(bytes).map_err(|error| {
         let message = format!("this is no ONNX model: {error}");
@@ -40,6 +42,7 @@ pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
     })?;
     let no_graph = || vec![Diagnostic::error("onnx-format", None, "this is no ONNX model: it has no graph")];
     let graph = proto.graph.as_ref().ok_or_else(no_graph)?;
+    checks::names(graph).map_err(|fault| vec![fault])?;
     let unsupported = unsupported(graph);
     if !unsupported.is_empty() {
         return Err(unsupported);
@@ -120,6 +123,10 @@ impl Reader {
             if self.model.values[value].contents.is_some() || self.model.inputs.contains(&value) {
                 let message = format!("output `{}` is a constant or an input, which is not supported", output.name);
                 return Err(fault("onnx-name", message));
+            }
+            checks::output(output, &self.model.values[value].shape)?;
+            if self.model.outputs.contains(&value) {
+                return Err(fault("onnx-name", format!("output `{}` is listed twice", output.name)));
             }
             self.model.outputs.push(value);
         }

@@ -41,7 +41,12 @@ impl Writer {
 
     #[must_use]
     pub(crate) fn output(mut self, name: &str) -> Self {
-        self.graph().output.push(info(name, &[]));
+        // Without a shape, which is that of the node.
+        let mut output = info(name, &[]);
+        if let Some(tensor) = output.r#type.as_mut().and_then(|ty| ty.tensor_type.as_mut()) {
+            tensor.shape = None;
+        }
+        self.graph().output.push(output);
         self
     }
 

@@ -8,7 +8,7 @@ use tilewright_device::DeviceHost;
 use tilewright_interp::Tensor;
 use tilewright_ir::{MemoryPlan, Module, PoolRules, TextureLimits};
 use tilewright_script::{Dialect, Source, print_module_in};
-use tilewright_verify::{Judge, Report};
+use tilewright_verify::Report;
 
 use super::{Args, Output, say, write};
 use crate::cli::exit::ExitStatus;
@@ -16,8 +16,8 @@ use crate::cli::failure::Failure;
 use crate::cli::input::Input;
 use crate::cli::options::{Global, Shapes};
 use crate::cli::plan::model::{self, Loaded};
-use crate::cli::plan::run::{Proved, Request, lowered};
-use crate::cli::plan::{self, Planner};
+use crate::cli::plan::run::{Proved, lowered};
+use crate::cli::plan::{self, Planner, in_place};
 use crate::cli::printer::Printer;
 use crate::cli::target::Target;
 use crate::deploy::{Argument, Deployment};
@@ -101,23 +101,28 @@ pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let options = crate::cli::pipeline_options(global, &Shapes::default(), None);
     let judge = options.judge().map_err(|error| Failure::Internal(error.to_string()))?;
     let fault = |fault| Failure::input(source, vec![plan::placed(fault, source, &graph.graph, limits)]);
+    // A graph that cannot be planned is refused before its kernels are proved.
+    planner::candidates(&graph.graph, rules).map_err(fault)?;
+    let programs = subject.programs.iter().cloned();
+    let (rows, proved) = lowered(programs, (limits, &options), &judge, &subject.kernels, printer)?;
+    let functions = proved.as_ref().map(|proved| in_place::functions(graph, &proved.module)).unwrap_or_default();
+    let pairs = in_place::pairs(&judge, &graph.graph, rules, &functions).map_err(fault)?;
     let planner = args.network.planner.unwrap_or_default();
-    let plan = plan::planned(planner, document, rules).map_err(fault)?;
+    let plan = plan::planned(planner, document, rules, &pairs).map_err(fault)?;
+    let taken = in_place::taken(&pairs, &plan);
     let mut report = PlanReport::new(&Planned {
         file: &source.name,
         graph: &graph.graph,
         plan: &plan,
-        lifetimes: &planner::lifetimes(&graph.graph).map_err(fault)?,
-        figures: &planner::figures_for(&graph.graph, &plan, rules).map_err(fault)?,
+        lifetimes: &in_place::lifetimes(&graph.graph, &taken).map_err(fault)?,
+        in_place: &taken,
+        figures: &planner::figures_in_place(&graph.graph, &plan, rules, &pairs).map_err(fault)?,
         planner: planner.name(),
         rules,
     });
-    report.verdicts = judge.check_plan_for(&graph.graph, &plan, rules);
-    let summary = report.summary();
-    let request = Request { source, graph, plan: &plan, summary, limits, options: &options };
-    let (functions, proved) = lower(&subject, &request, &judge, printer)?;
+    report.verdicts = judge.check_plan_of(&graph.graph, &plan, rules, &functions);
     report.run =
-        Some(RunReport { kernels: subject.kernels.clone(), seed: global.seed, functions, devices: Vec::new() });
+        Some(RunReport { kernels: subject.kernels.clone(), seed: global.seed, functions: rows, devices: Vec::new() });
     report.model = subject.model.as_ref().map(|loaded| {
         let Loaded { model, storage, network, profile } = loaded;
         ModelReport::new(model, storage, network, &profile.label(), false)
@@ -188,16 +193,6 @@ fn subject(args: &Args, host: &DeviceHost, printer: &mut Printer) -> Result<Subj
     let programs = programs.collect();
     let rules = PoolRules::any_width(args.limits.limits.unwrap_or(TextureLimits::PROMISED));
     Ok(Subject { source, document, kernels: input.source, programs, model: None, rules })
-}
-
-/// Lowers and proves the kernels.
-fn lower(
-    subject: &Subject,
-    request: &Request<'_>,
-    judge: &Judge,
-    printer: &Printer,
-) -> Result<(Vec<crate::report::plan_run::FunctionRow>, Option<Proved>), Failure> {
-    lowered(subject.programs.iter().cloned(), request, judge, &subject.kernels, printer)
 }
 
 /// Checks that every name fits into a line of `plan.txt`, and that the command line of the host can say it.

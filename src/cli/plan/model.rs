@@ -10,7 +10,7 @@ use tilewright_script::Source;
 use tilewright_verify::Judge;
 
 use super::arrays::{ArrayArgs, Contents, Exchanged, Known, contents};
-use super::run::{self, Proved, Request};
+use super::run::{self, Kernels, Proved, Request};
 use crate::cli::failure::Failure;
 use crate::cli::printer::Printer;
 use crate::cli::target::Target;
@@ -23,8 +23,8 @@ use crate::network::profile::Profile;
 use crate::network::run::Tolerance;
 use crate::network::scopes::{self, Storage};
 use crate::network::{onnx, reference, run as comparison};
-use crate::pipeline::engines;
 use crate::pipeline::outcome::Summary;
+use crate::pipeline::{Options, engines};
 use crate::report::model::ModelReport;
 use crate::report::plan_run::{DeviceRow, DifferenceRow, RunReport};
 use crate::runtime::{self, Expected, GraphFault, run_graph};
@@ -107,20 +107,36 @@ impl Loaded {
         ModelReport::new(&self.model, &self.storage, &self.network, &self.profile.label(), args.explain)
     }
 
-    /// Proves the kernels and runs them on the devices. Nothing is run unless the plan and all kernels are proved.
+    /// Proves the kernels.
+    ///
+    /// # Errors
+    /// A pass refuses a kernel.
+    pub(super) fn kernels(
+        &self,
+        file: &str,
+        options: &Options,
+        judge: &Judge,
+        printer: &Printer,
+    ) -> Result<Kernels, Failure> {
+        let source = Source { name: format!("{file} for {}", self.profile.label()), text: String::new() };
+        let programs = self.network.programs.iter().cloned();
+        let (functions, proved) = run::lowered(programs, (self.profile.limits, options), judge, &source, printer)?;
+        Ok(Kernels { source, functions, proved })
+    }
+
+    /// Runs the kernels on the devices. Nothing is run unless the plan and all kernels are proved.
     ///
     /// # Errors
     /// A file cannot be read or written, or a kernel does not fit its step.
     pub(super) fn run(
         &self,
         request: &Request<'_>,
+        kernels: Kernels,
         (args, exchanged): (&ModelArgs, &Exchanged),
-        (judge, printer): (&Judge, &mut Printer),
+        printer: &mut Printer,
     ) -> Result<RunReport, Failure> {
         let given = self.given(exchanged, request.options.seed);
-        let source = Source { name: self.model_name(request), text: String::new() };
-        let programs = self.network.programs.iter().cloned();
-        let (functions, proved) = run::lowered(programs, request, judge, &source, printer)?;
+        let Kernels { source, functions, proved } = kernels;
         let mut report = RunReport { kernels: source, seed: request.options.seed, functions, devices: Vec::new() };
         let Some(proved) = proved.filter(|_| request.summary == Summary::Proved) else {
             report.devices.push(run::blocked(request.summary, &report.functions));
@@ -147,10 +163,6 @@ impl Loaded {
 
     fn tolerance(&self) -> Tolerance {
         Tolerance::of(&self.profile)
-    }
-
-    fn model_name(&self, request: &Request<'_>) -> String {
-        format!("{} for {}", request.source.name, self.profile.label())
     }
 
     /// The logical elements of each input of the model: read from files, or random numbers.

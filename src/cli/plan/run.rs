@@ -34,35 +34,53 @@ pub(in crate::cli) struct Request<'a> {
     pub(in crate::cli) plan: &'a MemoryPlan,
     /// The verdict of the judge on the plan.
     pub(in crate::cli) summary: Summary,
-    /// The largest texture.
-    pub(in crate::cli) limits: TextureLimits,
     /// How the kernels are lowered, and where they run.
     pub(in crate::cli) options: &'a Options,
 }
 
-/// Proves the functions that the steps name and runs them. Nothing is run unless the plan and all functions are proved.
+/// The kernels of a graph, lowered.
+pub(in crate::cli) struct Kernels {
+    /// The file that they are from.
+    pub(in crate::cli) source: Source,
+    /// The reports on each function.
+    pub(in crate::cli) functions: Vec<FunctionRow>,
+    /// All functions; `None` if a lowering stopped early.
+    pub(in crate::cli) proved: Option<Proved>,
+}
+
+/// Reads the functions that the steps name, and proves them.
 ///
 /// # Errors
-/// The file of kernels has faults, a step has no function, or a function does not fit its step.
-pub(super) fn run(
-    request: &Request<'_>,
-    kernels: &str,
-    exchanged: &Exchanged,
+/// The file of kernels has faults, or a step has no function.
+pub(super) fn kernels(
+    (graph, source): (&NamedGraph, &Source),
+    file: &str,
+    (limits, options): (TextureLimits, &Options),
     (judge, printer): (&Judge, &mut Printer),
-) -> Result<RunReport, Failure> {
-    let input = Input::read(kernels)?;
+) -> Result<Kernels, Failure> {
+    let input = Input::read(file)?;
     let read = pipeline::read(&input.source.text, input.function.as_deref());
     let read = read.map_err(|faults| Failure::input(&input.source, faults))?;
     printer.diagnostics(&input.source, &read.warnings);
-    let of_graph = |faults| Failure::input(request.source, faults);
-    let inputs = inputs(request, exchanged)?;
     let as_read = Module { funcs: read.programs.iter().map(|program| program.func.clone()).collect() };
-    let network = Network::new(request.graph, request.plan, &as_read).map_err(of_graph)?;
+    let nothing = MemoryPlan::default();
+    let network = Network::new(graph, &nothing, &as_read).map_err(|faults| Failure::input(source, faults))?;
     let wanted: Vec<&str> = network.functions.iter().map(|func| func.name.as_str()).collect();
     let programs = read.programs.into_iter().filter(|program| wanted.contains(&program.func.name.as_str()));
-    let (functions, module) = lowered(programs, request, judge, &input.source, printer)?;
-    let mut report = RunReport { kernels: input.source, seed: request.options.seed, functions, devices: Vec::new() };
-    let Some(Proved { module, .. }) = module.filter(|_| request.summary == Summary::Proved) else {
+    let (functions, proved) = lowered(programs, (limits, options), judge, &input.source, printer)?;
+    Ok(Kernels { source: input.source, functions, proved })
+}
+
+/// Runs the kernels of a graph. Nothing is run unless the plan and all functions are proved.
+///
+/// # Errors
+/// A function does not fit its step.
+pub(super) fn run(request: &Request<'_>, kernels: Kernels, exchanged: &Exchanged) -> Result<RunReport, Failure> {
+    let Kernels { source, functions, proved } = kernels;
+    let of_graph = |faults| Failure::input(request.source, faults);
+    let inputs = inputs(request, exchanged)?;
+    let mut report = RunReport { kernels: source, seed: request.options.seed, functions, devices: Vec::new() };
+    let Some(Proved { module, .. }) = proved.filter(|_| request.summary == Summary::Proved) else {
         report.devices.push(blocked(request.summary, &report.functions));
         return Ok(report);
     };
@@ -106,7 +124,7 @@ pub(in crate::cli) struct Proved {
 /// The reports on each function, and all functions; `None` if a lowering stopped early.
 pub(in crate::cli) fn lowered(
     programs: impl Iterator<Item = Program>,
-    request: &Request<'_>,
+    (limits, options): (TextureLimits, &Options),
     judge: &Judge,
     source: &Source,
     printer: &Printer,
@@ -116,13 +134,12 @@ pub(in crate::cli) fn lowered(
     let programs: Vec<Program> = programs.collect();
     let progress = printer.progress_of(programs.len());
     for mut program in programs {
-        let (device, host) = (&request.options.device, &request.options.host);
-        let limits = pipeline::limits::set(&mut program, Some(request.limits), device, host);
+        let limits = pipeline::limits::set(&mut program, Some(limits), &options.device, &options.host);
         let mut observe = |function: &str, step: &str| {
             progress.set_message(format!("proving {function}: {step}"));
             progress.tick();
         };
-        let lowering = pipeline::lower(&program, judge, request.options.allow_unknown, &mut observe);
+        let lowering = pipeline::lower(&program, judge, options.allow_unknown, &mut observe);
         let lowering =
             lowering.map_err(|fault| super::super::pipeline_failure(source, explained(limits.as_ref(), fault)))?;
         complete &= lowering.is_complete();

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{Graph, MemoryPlan, PoolPlace, PoolRules, TensorRole};
+use tilewright_ir::{Graph, MemoryPlan, PoolPlace, PoolRules, PrimFunc, TensorRole};
 
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
@@ -19,6 +19,8 @@ pub(super) struct Planned<'a> {
     pub(super) plan: &'a MemoryPlan,
     /// The rules of the device for textures, if any are asked for.
     pub(super) rules: Option<PoolRules>,
+    /// The function of each step, as far as it is known.
+    pub(super) functions: &'a [Option<&'a PrimFunc>],
     /// For each tensor the one that owns its memory: itself, unless it is a view.
     pub(super) roots: Vec<usize>,
     /// Whether the root, or a view of it, is an input.
@@ -33,7 +35,12 @@ impl<'a> Planned<'a> {
     /// # Errors
     /// The verdict for all obligations: unknown if the graph is malformed, since nothing is claimed about it; vacuous if it
     /// is empty; refuted if the plan does not fit it.
-    pub(super) fn new(graph: &'a Graph, plan: &'a MemoryPlan, rules: Option<PoolRules>) -> Result<Self, Verdict> {
+    pub(super) fn new(
+        graph: &'a Graph,
+        plan: &'a MemoryPlan,
+        rules: Option<PoolRules>,
+        functions: &'a [Option<&'a PrimFunc>],
+    ) -> Result<Self, Verdict> {
         let unknown = |reason| Verdict::Unknown(Reason::unsupported(format!("the graph is malformed: {reason}")));
         names_differ(graph).map_err(unknown)?;
         let roots = roots(graph).map_err(unknown)?;
@@ -51,7 +58,7 @@ impl<'a> Planned<'a> {
                 TensorRole::Intermediate => {}
             }
         }
-        Ok(Self { graph, plan, rules, roots, given, taken })
+        Ok(Self { graph, plan, rules, functions, roots, given, taken })
     }
 
     /// The name of a tensor.

@@ -6,11 +6,13 @@
 //! | plan-fits | each region has exactly the size its tensor needs and lies inside its pool, in both extents for a texture |
 //! | plan-type | scopes agree; in a texture element types agree; in a buffer addresses are aligned to the element |
 //! | plan-access | no step writes memory that it reads or that the caller passed in; none reads and writes the same texture |
+//! | plan-in-place | a step with its result where an operand lies reads each element in the iteration that alone writes it (`in_place`) |
 //!
 //! Only the placement is taken from the planner. Lifetimes are computed by a backward walk over the steps (`live`), sizes by
 //! an independent statement of the conventions (`room`), and every counterexample is checked against the definitions
 //! before it is reported. A tensor is alive from the step that writes it first (an input from the start) to the last step
-//! that accesses it or a view of it (an output or an input to the end), both included.
+//! that accesses it or a view of it (an output or an input to the end), both included. There is one exception: where plan-in-place is
+//! asked of a step, the operand ends before it.
 //!
 //! With the rules of a device ([`PoolRules`]), plan-fits also states that each texture is within the limits and that its width is a
 //! multiple of the pitch. Without them, limits are checked when pools are allocated.
@@ -18,12 +20,14 @@
 mod disjoint;
 mod goals;
 mod graph;
+mod in_place;
 mod live;
 mod room;
 
-use tilewright_ir::{Graph, MemoryPlan, PoolRules, Region, Room};
+use tilewright_ir::{Graph, MemoryPlan, PoolRules, PrimFunc, Region, Room};
 
 use self::graph::Planned;
+use self::in_place::Shared;
 use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report};
 use crate::method::Method;
@@ -61,42 +65,68 @@ impl Judge {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_plan(&self, graph: &Graph, plan: &MemoryPlan) -> Vec<Report> {
-        self.check_planned(graph, plan, None)
+        self.check_planned(graph, plan, None, &[])
     }
 
     /// As [`check_plan`](Self::check_plan); plan-fits also asks that every texture of the plan obeys the rules of a device.
     pub fn check_plan_for(&self, graph: &Graph, plan: &MemoryPlan, rules: PoolRules) -> Vec<Report> {
-        self.check_planned(graph, plan, Some(rules))
+        self.check_planned(graph, plan, Some(rules), &[])
     }
 
-    fn check_planned(&self, graph: &Graph, plan: &MemoryPlan, rules: Option<PoolRules>) -> Vec<Report> {
-        let planned = Planned::new(graph, plan, rules);
-        let decide = |obligation, decide: fn(&Self, &Planned<'_>) -> Decision| {
+    /// As [`check_plan_for`](Self::check_plan_for) for a graph whose steps run these functions, one for each step, as far as they are
+    /// known: the parameters are what the step reads, then what it writes. Such a step may write its result in place of an operand;
+    /// plan-in-place is decided of each one that does.
+    pub fn check_plan_of(
+        &self,
+        graph: &Graph,
+        plan: &MemoryPlan,
+        rules: PoolRules,
+        functions: &[Option<&PrimFunc>],
+    ) -> Vec<Report> {
+        self.check_planned(graph, plan, Some(rules), functions)
+    }
+
+    fn check_planned(
+        &self,
+        graph: &Graph,
+        plan: &MemoryPlan,
+        rules: Option<PoolRules>,
+        functions: &[Option<&PrimFunc>],
+    ) -> Vec<Report> {
+        let planned = Planned::new(graph, plan, rules, functions);
+        let decide = |obligation, decide: &dyn Fn(&Planned<'_>) -> Decision| {
             Self::report(obligation, Planned::subject(graph, plan), || match &planned {
-                Ok(planned) => decide(self, planned),
+                Ok(planned) => decide(planned),
                 Err(verdict) => (verdict.clone(), Method::Shape),
             })
         };
-        vec![
-            decide(Obligation::PlanDisjoint, Self::plan_disjoint),
-            decide(Obligation::PlanFits, Self::plan_fits),
-            decide(Obligation::PlanType, |_, planned| plan_type(planned)),
-            decide(Obligation::PlanAccess, |_, planned| plan_access(planned)),
-        ]
+        let lives = planned.as_ref().ok().and_then(|planned| live::lives(planned).ok());
+        let known = planned.as_ref().ok().zip(lives.as_ref());
+        let shared = known.map(|(planned, lives)| in_place::shared(planned, lives)).unwrap_or_default();
+        let mut reports = vec![
+            decide(Obligation::PlanDisjoint, &|planned| self.plan_disjoint(planned, &shared)),
+            decide(Obligation::PlanFits, &|planned| self.plan_fits(planned)),
+            decide(Obligation::PlanType, &plan_type),
+            decide(Obligation::PlanAccess, &plan_access),
+        ];
+        reports.extend(planned.iter().flat_map(|planned| in_place::reports(self, planned, &shared)));
+        reports
     }
 
-    /// Decides plan-disjoint by a sweep over time, and again by Z3 for plans of up to a few thousand pairs.
-    fn plan_disjoint(&self, planned: &Planned<'_>) -> Decision {
+    /// Decides plan-disjoint by a sweep over time, and again by Z3 for plans of up to a few thousand pairs. Where a result is in place of an
+    /// operand, that one does not live in the step.
+    fn plan_disjoint(&self, planned: &Planned<'_>, shared: &[Shared]) -> Decision {
         if let Some(found) = moved_view(planned) {
             return (Verdict::Refuted(found), Method::Evaluation);
         }
         if let Some(reason) = other_kind(planned) {
             return (Verdict::Unknown(Reason::unsupported(reason)), Method::Evaluation);
         }
-        let lives = match live::lives(planned) {
+        let mut lives = match live::lives(planned) {
             Ok(lives) => lives,
             Err(found) => return (Verdict::Refuted(found), Method::Inspection("backward walk")),
         };
+        in_place::shortened(&mut lives, shared);
         let verdict = disjoint::sweep(planned, &lives);
         let method = Method::Inspection("backward walk, sweep");
         if verdict.is_proved() {
