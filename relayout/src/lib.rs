@@ -24,10 +24,12 @@ pub mod digits;
 mod error;
 mod fill;
 mod nest;
+mod prefetch;
 pub mod program;
 mod run;
 pub mod strategy;
 mod tile;
+mod word;
 
 pub use digits::{Placement, Relayout};
 pub use error::RelayoutError;
