@@ -174,9 +174,10 @@ impl Nest {
         let level = &self.levels[depth];
         match (self.tile, &self.levels[depth..]) {
             (Tile::Transpose, [a, b]) => return blocks(self.count(a, sums), self.count(b, sums), at, mover),
-            (Tile::Transpose, levels @ [group, a, b]) if is_small::<T>(levels) && self.is_full(levels, sums) => {
-                let (a, b, groups) = (a.extent, b.extent, group.extent);
-                return mover.push(Piece { from: at.source, to: at.target, a, b, groups });
+            (Tile::Transpose, levels @ [group, a, b])
+                if is_small::<T>(group.extent, a, b) && self.is_full(levels, sums) =>
+            {
+                return groups(group.extent, (a.extent, b.extent), at, mover);
             }
             (Tile::Run, [rows, one]) if !share_a_bound(rows, one) => {
                 return strips(self.count(one, sums), self.count(rows, sums), at, mover);
@@ -266,9 +267,32 @@ fn sides<T>(a: usize, b: usize) -> (usize, usize) {
     }
 }
 
-/// Whether a group of tiles makes a piece.
-fn is_small<T>(levels: &[Level]) -> bool {
-    levels.iter().map(|level| level.extent).product::<usize>() <= tile::most::<T>()
+/// Whether the tiles of a group are so small that they are moved together.
+fn is_small<T>(groups: usize, a: &Level, b: &Level) -> bool {
+    let most = tile::most::<T>();
+    let (rows, columns) = (groups * a.extent, groups * b.extent);
+    a.extent * b.extent <= most && rows.min(columns) <= most / 16
+}
+
+/// Moves groups of small tiles of `b` rows of `a` elements: some rows, some columns or some groups at a time.
+fn groups<T: Word>(groups: usize, (a, b): (usize, usize), at: At, mover: &mut Mover<'_, T>) {
+    let Shape { source, target, group, .. } = mover.shape();
+    let most = tile::most::<T>();
+    let mut cut = |extent: usize, other: usize, piece: &dyn Fn(usize, usize) -> Piece| {
+        let size = (most / other.max(1)).max(1);
+        for first in (0..extent).step_by(size) {
+            mover.push(piece(first, size.min(extent - first)));
+        }
+    };
+    let (from, to) = (at.source, at.target);
+    if group.0 == a {
+        cut(b, a * groups, &|row, b| Piece { from: from + row * source, to: to + row, a, b, groups });
+    } else if group.1 == b {
+        cut(a, b * groups, &|column, a| Piece { from: from + column, to: to + column * target, a, b, groups });
+    } else {
+        let (source, target) = group;
+        cut(groups, a * b, &|one, groups| Piece { from: from + one * source, to: to + one * target, a, b, groups });
+    }
 }
 
 fn share_a_bound(a: &Level, b: &Level) -> bool {

@@ -17,15 +17,27 @@ pub(crate) struct Rows {
     pub(crate) length: usize,
     /// Elements from a row to the next.
     pub(crate) stride: usize,
+    /// How many groups of such rows there are.
+    pub(crate) groups: usize,
+    /// Elements from a group to the next.
+    pub(crate) group: usize,
+}
+
+impl Rows {
+    /// Returns the position of each row.
+    pub(crate) fn positions(self) -> impl Iterator<Item = usize> {
+        let group = move |group: usize| self.first + group * self.group;
+        (0..self.groups).flat_map(move |number| (0..self.count).map(move |row| group(number) + row * self.stride))
+    }
 }
 
 /// The cache lines of some rows, a part of which is fetched at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// The position of the next row, and the rows that are left.
+    rows: Rows,
+    /// The position of the next row, and its number in its group.
     at: usize,
-    left: usize,
-    stride: usize,
+    row: usize,
     /// Lines of a row, and elements of a line.
     lines: usize,
     step: usize,
@@ -38,26 +50,34 @@ impl Lines {
     pub(crate) fn new<T>(memory: &[T], rows: Rows, parts: usize) -> Self {
         let size = size_of::<T>();
         let step = (LINE / size).max(1);
-        let Rows { first, count, length, stride } = rows;
-        let (count, length, stride) =
-            if stride == length { ((count * length).div_ceil(step), step, step) } else { (count, length, stride) };
+        let is_one = rows.stride == rows.length && rows.groups == 1;
+        let count = (rows.count * rows.length).div_ceil(step);
+        let rows = if is_one { Rows { count, length: step, stride: step, ..rows } } else { rows };
         // A row that does not begin with a line may be in one line more.
-        let offset = if stride == step { 0 } else { (memory.as_ptr().addr() + first * size) % LINE };
-        let lines = (offset + length * size).div_ceil(LINE);
-        Self { at: first, left: count, stride, lines, step, share: count.div_ceil(parts.max(1)) }
+        let offset = if is_one { 0 } else { (memory.as_ptr().addr() + rows.first * size) % LINE };
+        let lines = (offset + rows.length * size).div_ceil(LINE);
+        Self { rows, at: rows.first, row: 0, lines, step, share: (rows.count * rows.groups).div_ceil(parts.max(1)) }
     }
 
     /// Fetches the next part.
     pub(crate) fn fetch<T>(&mut self, memory: &[T]) {
-        for _ in 0..self.share.min(self.left) {
+        for _ in 0..self.share {
+            if self.row == self.rows.count {
+                if self.rows.groups <= 1 {
+                    return;
+                }
+                self.rows.groups -= 1;
+                self.rows.first += self.rows.group;
+                (self.row, self.at) = (0, self.rows.first);
+            }
             for line in 0..self.lines {
                 if let Some(element) = memory.get(self.at + line * self.step) {
                     fetch(element);
                 }
             }
-            self.at += self.stride;
+            self.row += 1;
+            self.at += self.rows.stride;
         }
-        self.left = self.left.saturating_sub(self.share);
     }
 }
 

@@ -8,8 +8,8 @@
 //! 1. A digit that is contiguous on both sides and has few bytes makes one wide element of its elements.
 //! 2. The digit that is contiguous in the source and the one that is contiguous in the destination become the tile. One digit that is
 //!    both is a run, which is copied as a whole.
-//! 3. A transpose with many rows is cut into blocks of rows. If the rows of the tile are shorter than a cache line, the loop that goes on
-//!    along the line comes next, so that every line of the source is read once.
+//! 3. A transpose with many rows is cut into blocks of rows. If the rows of the tile are short, the loop that goes on along the row comes
+//!    next, so that every line is touched once.
 //! 4. The other loops are ordered by their stride in the destination, the largest outside.
 
 use crate::digits::{Digit, Digits, Relayout};
@@ -17,6 +17,8 @@ use crate::error::RelayoutError;
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
+/// Bytes of a row of a tile: enough lines that reading them one after the other is fast.
+const ROW: u64 = 4 * LINE;
 /// Rows of a block of a transpose, if it has more: enough for few changes of page, and few enough for several blocks.
 const ROWS: u64 = 256;
 /// Most bytes of an element, wide or not.
@@ -231,7 +233,16 @@ impl Nest {
             (Some(a), Some(b)) if a == b => (Tile::Run, vec![a]),
             (Some(a), Some(b)) if !self.share_a_bound(a, b) => {
                 let a = self.cut(a, b, unit, bytes);
-                near = self.pair_up(a, b, unit, LINE / bytes);
+                let is_interleaved = |one: &Loop, other: &Loop, stride: fn(&Loop) -> u64| {
+                    stride(one) == other.extent * unit && other.extent * bytes < LINE
+                };
+                let (rows, columns) = (&self.loops[a], &self.loops[b]);
+                let is_dense =
+                    is_interleaved(rows, columns, |one| one.target) || is_interleaved(columns, rows, |one| one.source);
+                near = self.pair_up((a, b), unit, ROW / bytes, |one| one.source);
+                if near.is_none() && !is_dense {
+                    near = self.pair_up((b, a), unit, ROW / bytes, |one| one.target);
+                }
                 (Tile::Transpose, vec![a, b])
             }
             (_, Some(one)) | (Some(one), None) => (Tile::Strided, vec![one]),
@@ -293,12 +304,18 @@ impl Nest {
         self.split(a, ROWS)
     }
 
-    /// If the rows of the tile are shorter than a line of the source, returns a loop that goes on along the line, to be the next outside
-    /// of the tile: what one tile leaves of the line, the next one takes.
-    fn pair_up(&mut self, a: usize, b: usize, unit: u64, line: u64) -> Option<usize> {
-        let extent = self.loops[a].extent;
-        let count = line.checked_div(extent).filter(|count| *count >= 2)?;
-        let is_next = |at: &usize| *at != a && *at != b && self.loops[*at].source == extent * unit;
+    /// If the rows of the tile in a memory are short, returns a loop that goes on along the row, to be the next outside of the tile: what
+    /// one tile leaves of a line, the next one takes. The row is along the first of the two loops.
+    fn pair_up(
+        &mut self,
+        (row, other): (usize, usize),
+        unit: u64,
+        most: u64,
+        stride: fn(&Loop) -> u64,
+    ) -> Option<usize> {
+        let extent = self.loops[row].extent;
+        let count = most.checked_div(extent).filter(|count| *count >= 2)?;
+        let is_next = |at: &usize| *at != row && *at != other && stride(&self.loops[*at]) == extent * unit;
         let next = (0..self.loops.len()).find(is_next)?;
         if self.loops[next].extent <= count {
             return None;

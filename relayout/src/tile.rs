@@ -177,12 +177,21 @@ impl<'a, T: Word> Mover<'a, T> {
     /// The lines of the next piece, fetched in some parts.
     fn ahead(&self, next: Option<Piece>, (source, target): (usize, usize)) -> Ahead {
         let Some(next) = next else { return Ahead { source: Lines::default(), target: Lines::default() } };
-        let (count, length) = if self.shape.is_transpose { (next.a, next.b) } else { (next.b, next.a) };
-        let is_longer = next.groups > 1 && self.shape.group.0 == next.a;
-        let width = if is_longer { next.a * next.groups } else { next.a };
-        let from = Rows { first: next.from, count: next.b, length: width, stride: self.shape.source };
-        let to = Rows { first: next.to, count, length, stride: self.shape.target };
+        let (from, to) = self.rows_of(next);
         Ahead { source: Lines::new(self.src, from, source), target: Lines::new(self.dst, to, target) }
+    }
+
+    /// The rows of a piece in the source and in the destination. Groups that go on along a row make one longer row.
+    fn rows_of(&self, piece: Piece) -> (Rows, Rows) {
+        let (Piece { from, to, a, b, groups }, Shape { source, target, group, .. }) = (piece, self.shape);
+        let (count, length) = if self.shape.is_transpose { (a, b) } else { (b, a) };
+        let from = Rows { first: from, count: b, length: a, stride: source, groups, group: group.0 };
+        let to = Rows { first: to, count, length, stride: target, groups, group: group.1 };
+        match groups {
+            1 => (from, to),
+            _ if group.0 == a => (Rows { length: a * groups, groups: 1, ..from }, to),
+            _ => (from, Rows { length: b * groups, groups: 1, ..to }),
+        }
     }
 
     fn fetch_all(&self, next: Option<Piece>) {
@@ -203,53 +212,45 @@ impl<'a, T: Word> Mover<'a, T> {
         }
     }
 
-    /// Transposes squares of vectors, and what is left of them element by element. Groups that go on along a row, in the source or in the
-    /// destination, make one longer row.
+    /// Transposes squares of vectors, and what is left of them element by element.
     fn squares(&mut self, piece: Piece, next: Option<Piece>) {
-        let Piece { from, to, groups, .. } = piece;
-        let Shape { source, target, group, .. } = self.shape;
-        let is_wider = groups > 1 && group.0 == piece.a;
-        let is_higher = groups > 1 && !is_wider;
-        let a = if is_wider { piece.a * groups } else { piece.a };
-        let b = if is_higher { piece.b * groups } else { piece.b };
-        let from = |row: usize| match is_higher {
-            true => from + row / piece.b * group.0 + row % piece.b * source,
-            false => from + row * source,
-        };
-        let to = |row: usize| match is_wider {
-            true => to + row / piece.a * group.1 + row % piece.a * target,
-            false => to + row * target,
-        };
+        let (from, to) = self.rows_of(piece);
+        let (source, target) = (from.stride, to.stride);
+        let (a, b) = (from.length, to.length);
         let (width, height) = (a / T::LANES * T::LANES, b / T::LANES * T::LANES);
         let strips = height / T::LANES;
         let is_far = a > FEW && target.saturating_mul(a) > most::<T>();
-        let is_staged = is_wider || is_far && a * b <= most::<T>();
+        let is_staged = to.groups > 1 || is_far && a * b <= most::<T>();
         let mut ahead = self.ahead(next, (strips, if is_staged { width } else { strips }));
-        for strip in (0..height).step_by(T::LANES) {
+        for (strip, from) in from.positions().step_by(T::LANES).take(strips).enumerate() {
             ahead.source.fetch(self.src);
-            let src = &self.src[from(strip)..];
+            let (src, first) = (&self.src[from..], strip * T::LANES);
             if is_staged {
-                T::transpose(src, source, width, &mut self.scratch[strip..], height);
+                T::transpose(src, source, width, &mut self.scratch[first..], height);
             } else {
                 ahead.target.fetch(self.dst);
-                T::transpose(src, source, width, &mut self.dst[to(0) + strip..], target);
+                T::transpose(src, source, width, &mut self.dst[to.first + first..], target);
             }
         }
         if is_staged && height > 0 {
-            for (row, src) in self.scratch.chunks_exact(height).take(width).enumerate() {
+            for (src, to) in self.scratch.chunks_exact(height).take(width).zip(to.positions()) {
                 ahead.target.fetch(self.dst);
-                copy(src, &mut self.dst[to(row)..][..height]);
+                copy(src, &mut self.dst[to..][..height]);
             }
         }
         let mut rest = |rows: Range<usize>, columns: Range<usize>| {
-            for column in columns {
-                for row in rows.clone() {
-                    self.dst[to(row) + column] = self.src[from(column) + row];
+            for (column, from) in from.positions().enumerate().skip(columns.start) {
+                for (row, to) in to.positions().enumerate().take(rows.end).skip(rows.start) {
+                    self.dst[to + column] = self.src[from + row];
                 }
             }
         };
-        rest(0..width, height..b);
-        rest(width..a, 0..b);
+        if height < b {
+            rest(0..width, height..b);
+        }
+        if width < a {
+            rest(width..a, 0..b);
+        }
     }
 }
 
