@@ -20,6 +20,7 @@
 //! Nothing here is trusted for a proof. The function that [`program::moved`] writes uses the strides and the bounds of the strategy
 //! and nothing else; the judge compares it with [`program::plain`], which applies the two index maps to each logical index.
 
+pub mod device;
 pub mod digits;
 mod error;
 mod fill;

@@ -39,7 +39,7 @@ impl Elements {
 /// Returns the function that applies both maps to every logical index, after it has filled all slots.
 pub fn plain(relayout: &Relayout, elements: &Elements) -> PrimFunc {
     let ty = index_type(relayout);
-    let (a, b) = buffers(&relayout.from.shape, &relayout.to.shape, elements, ty);
+    let (a, b) = buffers_of(&relayout.from.shape, &relayout.to.shape, elements, ty);
     let vars: Vec<Var> = (0..relayout.extents.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
     let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
     let value = Expr::load(&a, relayout.from.map.apply(&index));
@@ -52,27 +52,43 @@ pub fn plain(relayout: &Relayout, elements: &Elements) -> PrimFunc {
 /// Returns the function that does what the strategy says.
 pub fn moved(strategy: &Strategy, relayout: &Relayout, elements: &Elements) -> PrimFunc {
     let ty = index_type(relayout);
-    let (a, b) = buffers(&strategy.from_shape, &strategy.to_shape, elements, ty);
+    let (a, b) = buffers(strategy, elements, ty);
     let vars = names(&strategy.loops, ty);
     let values: Vec<Expr> = vars.iter().map(Expr::from).collect();
     let value = Expr::load(&a, place(&strategy.from, &strategy.loops, &values, |one| &one.from, ty));
     let store = Stmt::store(&b, place(&strategy.to, &strategy.loops, &values, |one| &one.to, ty), value);
-    let condition = strategy.bounds.iter().map(|bound| left_side(bound, &values, ty).lt(number(bound.limit, ty)));
+    let condition = strategy.bounds.iter().map(|bound| holds(bound, &values, ty));
     let guarded = match condition.reduce(Expr::and) {
         Some(condition) => Stmt::guarded(condition, store),
         None => store,
     };
     let extents = strategy.loops.iter().map(|one| one.extent);
     let copy = nested(vars.into_iter().zip(extents).collect(), guarded, ty);
+    with_fill(strategy, copy, (&a, &b), elements, ty)
+}
+
+/// The function of a nest that moves the elements, with those that fill the other slots.
+pub(crate) fn with_fill(
+    strategy: &Strategy,
+    copy: Stmt,
+    (a, b): (&Buffer, &Buffer),
+    elements: &Elements,
+    ty: ScalarType,
+) -> PrimFunc {
     let parts = match &strategy.fill {
         Fill::None => vec![copy],
-        Fill::Whole => vec![filled(&b, &strategy.to_shape, elements, ty), copy],
+        Fill::Whole => vec![filled(b, &strategy.to_shape, elements, ty), copy],
         Fill::Edges(edges) => {
-            let fill = |edge: &Edge| filled_edge(edge, &b, &strategy.to, elements, ty);
+            let fill = |edge: &Edge| filled_edge(edge, b, &strategy.to, elements, ty);
             std::iter::once(copy).chain(edges.iter().map(fill)).collect()
         }
     };
-    function(&a, &b, Stmt::seq(parts))
+    function(a, b, Stmt::seq(parts))
+}
+
+/// That a bound holds for values of the loops.
+pub(crate) fn holds(bound: &Bound, values: &[Expr], ty: ScalarType) -> Expr {
+    left_side(bound, values, ty).lt(number(bound.limit, ty))
 }
 
 /// A nest that fills the slots beyond the end of a ragged axis. Its loops begin at the first value from which on there are such slots.
@@ -92,15 +108,20 @@ fn filled_edge(edge: &Edge, b: &Buffer, first: &[u64], elements: &Elements, ty: 
 }
 
 /// The type of the indices of the maps.
-fn index_type(relayout: &Relayout) -> ScalarType {
+pub(crate) fn index_type(relayout: &Relayout) -> ScalarType {
     relayout.from.map.vars().first().map_or(ScalarType::Int32, |var| var.dtype().scalar)
 }
 
-fn number(value: u64, ty: ScalarType) -> Expr {
+pub(crate) fn number(value: u64, ty: ScalarType) -> Expr {
     Expr::Int { value: value.into(), ty }
 }
 
-fn buffers(from: &[u64], to: &[u64], elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
+/// The buffers of both memories.
+pub(crate) fn buffers(strategy: &Strategy, elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
+    buffers_of(&strategy.from_shape, &strategy.to_shape, elements, ty)
+}
+
+fn buffers_of(from: &[u64], to: &[u64], elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
     let buffer = |name: &str, shape: &[u64]| {
         let shape = shape.iter().map(|&extent| number(extent, ty)).collect();
         Buffer::compact(name, elements.dtype, shape)
@@ -146,7 +167,13 @@ fn filled(b: &Buffer, shape: &[u64], elements: &Elements, ty: ScalarType) -> Stm
 }
 
 /// The physical index of an iteration, whose loops have these values.
-fn place(first: &[u64], loops: &[Loop], values: &[Expr], steps: fn(&Loop) -> &[u64], ty: ScalarType) -> Vec<Expr> {
+pub(crate) fn place(
+    first: &[u64],
+    loops: &[Loop],
+    values: &[Expr],
+    steps: fn(&Loop) -> &[u64],
+    ty: ScalarType,
+) -> Vec<Expr> {
     let of_axis = |(axis, first): (usize, &u64)| {
         let terms = loops.iter().zip(values).filter_map(|(one, value)| term(value, *steps(one).get(axis)?, ty));
         let base = (*first != 0).then(|| number(*first, ty));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tilewright_ir::Expr;
 use tilewright_relayout::program::{moved, plain};
-use tilewright_relayout::{Placement, RelayoutError, Strategy};
+use tilewright_relayout::{Placement, RelayoutError, Strategy, device};
 use tilewright_verify::{Judge, MapClaim, Obligation, Report, Verdict};
 
 use super::super::exit::ExitStatus;
@@ -77,12 +77,23 @@ fn proved(sides: &Sides, strategy: &Strategy, judge: &Judge, global: &Global) ->
         Failure::Internal(texts.join("; "))
     };
     let judged = pair::validate(&before, &after, &[], judge).map_err(faults)?;
-    let program =
-        Program { func: after.clone(), definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
-    let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
-    let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
     let mut verdicts = keeps_all(sides, judge);
     verdicts.extend(judged.reports);
+    let device = match device::kernel(strategy, &sides.relayout, &sides.elements) {
+        Some(func) => {
+            let reports = pair::validate(&before, &func, &[], judge).map_err(faults)?.reports;
+            // What is not decided of the faster program leaves the plain one, of which it is.
+            let is_kept = reports.iter().all(|report| report.verdict.is_proved())
+                || reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_)));
+            verdicts.extend(reports.into_iter().filter(|_| is_kept));
+            is_kept.then_some(func)
+        }
+        None => None,
+    };
+    let func = device.clone().unwrap_or_else(|| after.clone());
+    let program = Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
+    let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
+    let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
     verdicts.extend(lowering.steps.iter().flat_map(|step| step.reports.iter().cloned()));
     let kernel = match &lowering.kernels {
         Some(Ok(kernels)) => Some(kernels.plain().source.clone()),
@@ -108,6 +119,7 @@ fn proved(sides: &Sides, strategy: &Strategy, judge: &Judge, global: &Global) ->
         is_wide: strategy.is_wide,
         fill: strategy.fill_name(),
         program: tilewright_script::print_func(&after),
+        device_program: device.map(|func| tilewright_script::print_func(&func)),
         kernel,
         premises: judged.premises.iter().map(ToString::to_string).collect(),
         verdicts,
