@@ -97,7 +97,11 @@ fn every_strategy_is_proved() {
             assert!(is_proved(&before, &before, &judge), "{name} {dtype}: the program against itself");
             let kernel = device::kernel(&strategy, &relayout, &elements);
             for after in [Some(after), kernel].into_iter().flatten() {
-                assert!(is_proved(&before, &after, &judge), "{name} {dtype}: {}", tilewright_script::print_func(&after));
+                assert!(
+                    is_proved(&before, &after, &judge),
+                    "{name} {dtype}: {}",
+                    tilewright_script::print_func(&after)
+                );
             }
         }
     }
@@ -230,6 +234,7 @@ fn broken_kernels_are_not_proved() {
         ("in T.vectorized(16)", "in T.vectorized(8)"),
         ("in T.vectorized(8)", "in T.vectorized(4)"),
         ("in T.unroll(8)", "in T.unroll(7)"),
+        ("_t * 8", "_t * 9"),
         ("_u * 16", "_u * 8"),
         ("_t * 8", "_t * 4"),
         ("_t * 16", "_t * 15"),

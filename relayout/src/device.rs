@@ -4,9 +4,9 @@
 //! T(8,128)      for i0_8, i1_128, i0 in T.grid(256, 16, 8):            runs are copied in vectors of 16 elements
 //!                   for u in T.unroll(8): for v in T.vectorized(16): B[i0_8, i1_128, i0, u * 16 + v] = A[...]
 //!
-//! a transpose   for io, jo in T.grid(128, 128):                        tiles of 16 by 16 go through registers
-//!                   for j in T.unroll(16): for i in T.vectorized(16): R[j * 16 + i] = A[jo * 16 + j, io * 16 + i]
-//!                   for i in T.unroll(16): for j in T.vectorized(16): B[io * 16 + i, jo * 16 + j] = R[j * 16 + i]
+//! a transpose   for io, jo in T.grid(128, 256):                        tiles of 16 by 8 go through registers
+//!                   for j in T.unroll(8): for i in T.vectorized(16): R[j * 16 + i] = A[jo * 8 + j, io * 16 + i]
+//!                   for i in T.unroll(16): for j in T.vectorized(8): B[io * 16 + i, jo * 8 + j] = R[j * 16 + i]
 //! ```
 //!
 //! The loops in front are the work-items. A run that a bound cuts stays a loop of one work-item, with the other bounds around it.
@@ -22,7 +22,8 @@ use crate::strategy::{Strategy, Tile};
 /// Bytes of a vector, and most of its elements.
 const VECTOR: u64 = 64;
 const LANES: u64 = 16;
-/// Least side of a tile that goes through registers: a row of 4 elements is written by 4 neighbouring work-items.
+/// Least side of a tile that goes through registers, and its most rows: more do not fit into the registers of a processor. Shorter rows
+/// are written well by neighbouring work-items.
 const LEAST_SIDE: u64 = 8;
 /// Most copies of an unrolled body.
 const UNROLLED: u64 = 8;
@@ -108,15 +109,22 @@ impl Body<'_> {
     fn tile(&self) -> Option<Stmt> {
         let first = self.strategy.loops.len().checked_sub(2)?;
         let (columns, rows) = (self.strategy.loops[first].extent, self.strategy.loops[first + 1].extent);
-        let (width, height) = (self.side(columns), self.side(rows));
+        let (width, height) = (self.side(columns), self.side(rows).min(LEAST_SIDE));
         if width.min(height) < LEAST_SIDE || self.is_bounded(first) || self.is_bounded(first + 1) {
             return None;
         }
         let (mut levels, outer) = self.outer(first);
         let tiles = [self.var(first, "_t"), self.var(first + 1, "_t")];
         let within = [self.var(first, ""), self.var(first + 1, "")];
-        for (tile, count) in tiles.iter().zip([columns / width, rows / height]) {
-            levels.push((tile.clone(), count, ForKind::Serial));
+        let (across, along) = (columns / width, rows / height);
+        // Neighbouring work-items take neighbouring tiles, in the direction that has more of them.
+        let mut order = [(0, across), (1, along)];
+        order.sort_by_key(|(number, count)| (*count, *number));
+        levels.extend(order.map(|(number, count)| (tiles[number].clone(), count, ForKind::Serial)));
+        if let Some(next) = first.checked_sub(1).filter(|next| self.strategy.loops[*next].source == columns) {
+            // What goes on along the rows of the source comes last, so that they are read once.
+            let next = levels.remove(next);
+            levels.push(next);
         }
         let at = |number: usize, size: u64| self.times(&tiles[number], size) + Expr::from(&within[number]);
         let values: Vec<Expr> = outer.into_iter().chain([at(0, width), at(1, height)]).collect();

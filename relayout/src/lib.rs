@@ -25,6 +25,7 @@ pub mod digits;
 mod error;
 mod fill;
 mod nest;
+mod nibbles;
 mod prefetch;
 pub mod program;
 mod run;

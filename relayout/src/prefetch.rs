@@ -51,8 +51,9 @@ impl Lines {
         let size = size_of::<T>();
         let step = (LINE / size).max(1);
         let is_one = rows.stride == rows.length && rows.groups == 1;
-        let count = (rows.count * rows.length).div_ceil(step);
-        let rows = if is_one { Rows { count, length: step, stride: step, ..rows } } else { rows };
+        let length = 4 * step;
+        let count = (rows.count * rows.length).div_ceil(length);
+        let rows = if is_one { Rows { count, length, stride: length, ..rows } } else { rows };
         // A row that does not begin with a line may be in one line more.
         let offset = if is_one { 0 } else { (memory.as_ptr().addr() + rows.first * size) % LINE };
         let lines = (offset + rows.length * size).div_ceil(LINE);
@@ -70,10 +71,11 @@ impl Lines {
                 self.rows.first += self.rows.group;
                 (self.row, self.at) = (0, self.rows.first);
             }
-            for line in 0..self.lines {
-                if let Some(element) = memory.get(self.at + line * self.step) {
-                    fetch(element);
-                }
+            let end = (self.at + self.lines * self.step).min(memory.len());
+            let mut at = self.at;
+            while at < end {
+                fetch(&memory[at]);
+                at += self.step;
             }
             self.row += 1;
             self.at += self.rows.stride;

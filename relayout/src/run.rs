@@ -93,6 +93,7 @@ pub(crate) fn repeat(memory: &mut [u8], value: &[u8]) {
     }
 }
 
-fn length(side: &'static str, needed: usize, given: usize) -> Result<(), RelayoutError> {
+/// Compares the length of a slice with that of its layout.
+pub(crate) fn length(side: &'static str, needed: usize, given: usize) -> Result<(), RelayoutError> {
     if needed == given { Ok(()) } else { Err(RelayoutError::Length { side, needed, given }) }
 }

@@ -161,6 +161,46 @@ fn typed_slices_are_moved_and_wrong_lengths_refused() {
 }
 
 #[test]
+fn large_blocks_are_staged() {
+    for extents in [[150, 290], [128, 256]] {
+        check(&extents, &permuted(&extents, &[0, 1]), &permuted(&extents, &[1, 0]), &[1, 2, 4, 8, 16]);
+        check(&extents, &permuted(&extents, &[1, 0]), &tiled(&extents, (8, 128)), &[1, 4, 16]);
+    }
+    let extents = [70, 96];
+    check(&extents, &permuted(&extents, &[1, 0]), &tiled(&extents, (2, 4)), &[1, 2, 4]);
+    let extents = [2, 64, 5, 31];
+    check(&extents, &permuted(&extents, &[0, 1, 2, 3]), &permuted(&extents, &[0, 2, 3, 1]), &[1, 2, 4, 8, 16]);
+}
+
+#[test]
+fn few_channels_are_interleaved() {
+    for channels in [2, 3, 4, 5, 8, 16, 32] {
+        let extents = [2, channels, 9, 37];
+        check(&extents, &permuted(&extents, &[0, 1, 2, 3]), &permuted(&extents, &[0, 2, 3, 1]), &[1, 2, 4, 8, 16]);
+        check(&extents, &permuted(&extents, &[0, 1, 2, 3]), &blocked(&extents, 8), &[1, 2, 4, 8]);
+    }
+}
+
+#[test]
+fn elements_of_4_bits_are_moved_in_pairs() {
+    for extents in [[5, 7], [16, 256], [37, 155]] {
+        let (from, to) = (permuted(&extents, &[1, 0]), tiled(&extents, (2, 4)));
+        let relayout = Relayout { extents: extents.to_vec(), from, to };
+        let strategy = Strategy::choose(&relayout, 1).unwrap();
+        let (slots, out) = (relayout.from.slots().unwrap() as usize, relayout.to.slots().unwrap() as usize);
+        let wide: Vec<u8> = (0..slots).map(|at| (at * 7 + at / 13) as u8 & 0xF).collect();
+        let pack = |wide: &[u8]| -> Vec<u8> {
+            wide.chunks(2).map(|pair| pair[0] | pair.get(1).map_or(0, |high| high << 4)).collect()
+        };
+        let mut dst = vec![0x55; out.div_ceil(2)];
+        strategy.run_nibbles(&pack(&wide), &mut dst, 0xF9).unwrap();
+        assert!(dst == pack(&expected(&relayout, &wide, 1, &[9])), "{extents:?}");
+        assert!(strategy.run_nibbles(&wide, &mut dst, 0).is_err(), "twice as many bytes");
+        assert!(Strategy::choose(&relayout, 2).unwrap().run_nibbles(&pack(&wide), &mut dst, 0).is_err());
+    }
+}
+
+#[test]
 fn maps_without_digits_are_refused() {
     let extents = [8, 8];
     let from = permuted(&extents, &[0, 1]);

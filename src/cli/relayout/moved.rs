@@ -148,18 +148,30 @@ fn ran(sides: &Sides, strategy: &Strategy, input: &str, output: &str) -> Result<
         let message = format!("{input} has elements of {} bytes, and A of {}", npy.element_bytes, sides.element_bytes);
         return Err(fault("element-size", message).with_help("elements are moved as bytes: only their size has to fit"));
     }
-    let (given, slots) = (npy.shape.iter().product::<u64>(), strategy.from_shape.iter().product::<u64>());
+    // Elements of 4 bits are pairs in a list of bytes, whatever the shape of either memory.
+    let bytes_of = |shape: &[u64]| match shape.iter().product::<u64>() {
+        slots if sides.is_packed => slots.div_ceil(2),
+        slots => slots,
+    };
+    let (given, slots) = (npy.shape.iter().product::<u64>(), bytes_of(&strategy.from_shape));
+    let shape = if sides.is_packed { vec![slots] } else { strategy.from_shape.clone() };
     if given != slots {
         let message = format!("{input} has {given} elements, {:?}, and A has {slots} slots", npy.shape);
-        let help = format!("it holds A's memory, padding included: {:?}, or any shape of as many", strategy.from_shape);
+        let help = format!("it holds A's memory, padding included: {shape:?}, or any shape of as many");
         return Err(fault("npy-shape", message).with_help(&help));
     }
-    let size = strategy.to_shape.iter().product::<u64>() * sides.element_bytes;
-    let size = usize::try_from(size).map_err(|_| fault("npy-shape", "B does not fit into memory".to_owned()))?;
+    let count = bytes_of(&strategy.to_shape);
+    let shape = if sides.is_packed { vec![count] } else { strategy.to_shape.clone() };
+    let size = usize::try_from(count * sides.element_bytes);
+    let size = size.map_err(|_| fault("npy-shape", "B does not fit into memory".to_owned()))?;
     let mut data = vec![0; size];
-    let fill = vec![0; npy.element_bytes];
-    strategy.run_bytes(&npy.data, &mut data, &fill).map_err(|error| Failure::Internal(error.to_string()))?;
-    let result = Npy { data, shape: strategy.to_shape.clone(), ..npy };
+    let done = if sides.is_packed {
+        strategy.run_nibbles(&npy.data, &mut data, 0)
+    } else {
+        strategy.run_bytes(&npy.data, &mut data, &vec![0; npy.element_bytes])
+    };
+    done.map_err(|error| Failure::Internal(error.to_string()))?;
+    let result = Npy { data, shape, ..npy };
     output::write_bytes(Path::new(output), &result.bytes())?;
     Ok(RanRow { input: input.to_owned(), output: output.to_owned(), shape: result.shape })
 }
