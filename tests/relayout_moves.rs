@@ -52,6 +52,10 @@ fn cases() -> Vec<(&'static str, Relayout)> {
         ("tiles to tiles", of(&odd, tiled(&odd, (8, 128)), tiled(&odd, (2, 4)))),
         ("full tiles", of(&full, permuted(&full, &[0, 1]), tiled(&full, (8, 128)))),
         ("columns to full tiles", of(&full, permuted(&full, &[1, 0]), tiled(&full, (8, 128)))),
+        (
+            "columns to ragged groups of tiles",
+            of(&[77, 155], permuted(&[77, 155], &[1, 0]), tiled(&[77, 155], (8, 128))),
+        ),
         ("a transpose of squares", of(&full, permuted(&full, &[0, 1]), permuted(&full, &[1, 0]))),
         ("deep NCHW to NHWC", of(&deep, permuted(&deep, &[0, 1, 2, 3]), permuted(&deep, &[0, 2, 3, 1]))),
         ("gaps", of(&[5, 9], permuted(&[5, 9], &[0, 1]), gaps)),

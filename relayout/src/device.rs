@@ -17,7 +17,7 @@ use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, ScalarType, Scope, Stmt, St
 
 use crate::digits::Relayout;
 use crate::program::{self, Elements, loop_names, number};
-use crate::strategy::{Strategy, Tile};
+use crate::strategy::{Bound, LINE, Strategy, Tile};
 
 /// Bytes of a vector, and most of its elements.
 const VECTOR: u64 = 64;
@@ -37,7 +37,8 @@ pub fn kernel(strategy: &Strategy, relayout: &Relayout, elements: &Elements) -> 
     }
     let ty = program::index_type(relayout);
     let (a, b) = program::buffers(strategy, elements, ty);
-    let body = Body { strategy, ty, a: &a, b: &b, names: loop_names(strategy) };
+    let fill = program::fills_in_place(strategy, elements);
+    let body = Body { strategy, ty, a: &a, b: &b, fill, names: loop_names(strategy) };
     let copy = match (strategy.tile, strategy.is_wide) {
         (Tile::Run, false) | (Tile::Run | Tile::Transpose | Tile::Strided, true) => body.run(),
         (Tile::Transpose, false) => body.tile(),
@@ -52,6 +53,8 @@ struct Body<'a> {
     ty: ScalarType,
     a: &'a Buffer,
     b: &'a Buffer,
+    /// The value of slots at which a bound does not hold, if this nest fills them.
+    fill: Option<Expr>,
     names: Vec<String>,
 }
 
@@ -72,22 +75,23 @@ impl Body<'_> {
         }
         let count = extent / lanes;
         let copies = (1..=UNROLLED).rev().find(|copies| count.is_multiple_of(*copies)).unwrap_or(1);
-        let part = |suffix: &str| self.var(last, suffix);
-        let (blocks, copy, lane) = (part("_b"), part("_u"), part("_v"));
-        let (mut levels, mut values) = self.outer(last);
-        let mut sum: Vec<Expr> = Vec::new();
-        for (var, extent, weight, kind) in [
-            (&blocks, count / copies, copies * lanes, ForKind::Serial),
-            (&copy, copies, lanes, ForKind::Unrolled),
-            (&lane, lanes, 1, ForKind::Vectorized),
-        ] {
-            if extent > 1 {
-                levels.push((var.clone(), extent, kind));
-                sum.push(self.times(var, weight));
-            }
+        let blocks = self.var(last, "_b");
+        let (mut levels, values) = self.outer(last);
+        if count > copies {
+            levels.push((blocks.clone(), count / copies, ForKind::Serial));
         }
-        values.push(sum.into_iter().reduce(|a, b| a + b)?);
-        Some(self.guarded(levels, last, &values, self.moved(&values)))
+        // The loops of one work-item, with variables of their own.
+        let inner = |store: &dyn Fn(&[Expr]) -> Option<Stmt>| {
+            let (copy, lane) = (self.var(last, "_u"), self.var(last, "_v"));
+            let parts = [(&blocks, count / copies, copies * lanes), (&copy, copies, lanes), (&lane, lanes, 1)];
+            let parts = parts.into_iter().filter(|(_, extent, _)| *extent > 1);
+            let sum = parts.map(|(var, _, weight)| self.times(var, weight)).reduce(|a, b| a + b)?;
+            let values: Vec<Expr> = values.iter().cloned().chain([sum]).collect();
+            let vector = self.around(&lane, lanes, ForKind::Vectorized, store(&values)?);
+            Some(if copies > 1 { self.around(&copy, copies, ForKind::Unrolled, vector) } else { vector })
+        };
+        let (then, fill) = (inner(&|values| Some(self.moved(values)))?, inner(&|values| self.filled(values)));
+        Some(self.guarded(&levels, last, &values, (then, fill)))
     }
 
     /// A nest whose last loop is copied by one work-item, with a bound of its own.
@@ -95,14 +99,15 @@ impl Body<'_> {
         let (levels, mut values) = self.outer(last);
         let var = self.var(last, "");
         values.push(Expr::from(&var));
-        let store = self.moved(&values);
-        let store = match self.condition(&values, |bound| self.is_in(bound, last)) {
-            Some(condition) => Stmt::guarded(condition, store),
-            None => store,
-        };
+        let is_own = |bound: &Bound| bound.terms.iter().any(|(term, _)| *term == last);
+        let both = (self.moved(&values), self.filled(&values));
+        let store = program::guarded(self.strategy, is_own, &values, both, self.ty);
         let extent = self.strategy.loops[last].extent;
-        let row = Stmt::for_loop(&var, number(extent, self.ty), ForKind::Serial, store);
-        self.guarded(levels, last, &values, row)
+        let row = |var: &Var, store: Stmt| self.around(var, extent, ForKind::Serial, store);
+        let spare = self.var(last, "");
+        let spared: Vec<Expr> = values[..last].iter().cloned().chain([Expr::from(&spare)]).collect();
+        let fill = self.filled(&spared).map(|store| row(&spare, store));
+        self.guarded(&levels, last, &values, (row(&var, store), fill))
     }
 
     /// A nest that moves tiles of a transpose through registers.
@@ -115,32 +120,45 @@ impl Body<'_> {
         }
         let (mut levels, outer) = self.outer(first);
         let tiles = [self.var(first, "_t"), self.var(first + 1, "_t")];
-        let within = [self.var(first, ""), self.var(first + 1, "")];
+        // Each of the two nests has variables of its own.
+        let within = || [self.var(first, ""), self.var(first + 1, "")];
+        let (read, written) = (within(), within());
         let (across, along) = (columns / width, rows / height);
         // Neighbouring work-items take neighbouring tiles, in the direction that has more of them.
         let mut order = [(0, across), (1, along)];
         order.sort_by_key(|(number, count)| (*count, *number));
         levels.extend(order.map(|(number, count)| (tiles[number].clone(), count, ForKind::Serial)));
-        if let Some(next) = first.checked_sub(1).filter(|next| self.strategy.loops[*next].source == columns) {
-            // What goes on along the rows of the source comes last, so that they are read once.
+        if let Some(next) = first.checked_sub(1).filter(|next| self.strategy.loops[*next].source == columns)
+            && columns * self.strategy.element_bytes < LINE
+        {
+            // What goes on along a line of the source comes last, so that it is read once.
             let next = levels.remove(next);
             levels.push(next);
         }
-        let at = |number: usize, size: u64| self.times(&tiles[number], size) + Expr::from(&within[number]);
-        let values: Vec<Expr> = outer.into_iter().chain([at(0, width), at(1, height)]).collect();
+        let at = |number: usize, size: u64, within: &[Var; 2]| {
+            self.times(&tiles[number], size) + Expr::from(&within[number])
+        };
+        let values = |within: &[Var; 2]| -> Vec<Expr> {
+            outer.iter().cloned().chain([at(0, width, within), at(1, height, within)]).collect()
+        };
         let registers = Buffer::compact("R", self.b.dtype, vec![number(width * height, self.ty)]);
         let registers = registers.with(|info| info.scope = Scope::Local);
-        let slot = vec![self.times(&within[1], width) + Expr::from(&within[0])];
-        let both = |order: [usize; 2], store: Stmt| {
+        let slot = |within: &[Var; 2]| vec![self.times(&within[1], width) + Expr::from(&within[0])];
+        let both = |within: &[Var; 2], order: [usize; 2], store: Stmt| {
             let size = [width, height];
             let lanes = self.around(&within[order[1]], size[order[1]], ForKind::Vectorized, store);
             self.around(&within[order[0]], size[order[0]], ForKind::Unrolled, lanes)
         };
-        let load = Stmt::store(&registers, slot.clone(), Expr::load(self.a, self.from(&values)));
-        let store = Stmt::store(self.b, self.to(&values), Expr::load(&registers, slot));
-        let body = Stmt::seq(vec![both([1, 0], load), both([0, 1], store)]);
+        let load = Stmt::store(&registers, slot(&read), Expr::load(self.a, self.from(&values(&read))));
+        let store = Stmt::store(self.b, self.to(&values(&written)), Expr::load(&registers, slot(&written)));
+        let body = Stmt::seq(vec![both(&read, [1, 0], load), both(&written, [0, 1], store)]);
         let body = Stmt::new(StmtKind::Allocate { buffer: registers, body: Arc::new(body) });
-        Some(self.guarded(levels, first, &values, body))
+        let rest = within();
+        let fill = self.filled(&values(&rest)).map(|store| {
+            let row = self.around(&rest[1], height, ForKind::Serial, store);
+            self.around(&rest[0], width, ForKind::Serial, row)
+        });
+        Some(self.guarded(&levels, first, &outer, (body, fill)))
     }
 
     /// The largest power of two of elements, in a vector, that divides an extent.
@@ -157,40 +175,25 @@ impl Body<'_> {
         (levels, values)
     }
 
-    /// Loops around a statement, with the bounds in which no loop from `first` on is.
-    fn guarded(&self, levels: Vec<Level>, first: usize, values: &[Expr], body: Stmt) -> Stmt {
-        let is_outside = |bound: usize| (first..self.strategy.loops.len()).all(|at| !self.is_in(bound, at));
-        // The condition is around the loops that only one work-item has.
-        let inner = levels.iter().position(|(.., kind)| *kind != ForKind::Serial).unwrap_or(levels.len());
-        let (outer, inner) = levels.split_at(inner);
-        let nest = |levels: &[Level], body: Stmt| {
-            levels.iter().rev().fold(body, |body, (var, extent, kind)| self.around(var, *extent, *kind, body))
-        };
-        let body = nest(inner, body);
-        let body = match self.condition(values, is_outside) {
-            Some(condition) => Stmt::guarded(condition, body),
-            None => body,
-        };
-        nest(outer, body)
+    /// Loops around a statement, and around the one that fills, with the bounds in which no loop from `first` on is.
+    fn guarded(&self, levels: &[Level], first: usize, values: &[Expr], (then, fill): (Stmt, Option<Stmt>)) -> Stmt {
+        let is_outside = |bound: &Bound| bound.terms.iter().all(|(term, _)| *term < first);
+        let body = program::guarded(self.strategy, is_outside, values, (then, fill), self.ty);
+        levels.iter().rev().fold(body, |body, (var, extent, kind)| self.around(var, *extent, *kind, body))
     }
 
     fn around(&self, var: &Var, extent: u64, kind: ForKind, body: Stmt) -> Stmt {
         Stmt::for_loop(var, number(extent, self.ty), kind, body)
     }
 
-    /// The bounds that a test picks, as one condition.
-    fn condition(&self, values: &[Expr], is_picked: impl Fn(usize) -> bool) -> Option<Expr> {
-        let picked = self.strategy.bounds.iter().enumerate().filter(|(at, _)| is_picked(*at));
-        picked.map(|(_, bound)| program::holds(bound, values, self.ty)).reduce(Expr::and)
-    }
-
-    /// Whether a loop is in a bound.
-    fn is_in(&self, bound: usize, at: usize) -> bool {
-        self.strategy.bounds[bound].terms.iter().any(|(term, _)| *term == at)
-    }
-
     fn is_bounded(&self, at: usize) -> bool {
-        (0..self.strategy.bounds.len()).any(|bound| self.is_in(bound, at))
+        let bounds = self.strategy.bounds.iter().chain(&self.strategy.cuts);
+        bounds.flat_map(|bound| &bound.terms).any(|(term, _)| *term == at)
+    }
+
+    /// The store of the fill value to the slot of an iteration.
+    fn filled(&self, values: &[Expr]) -> Option<Stmt> {
+        Some(Stmt::store(self.b, self.to(values), self.fill.clone()?))
     }
 
     fn moved(&self, values: &[Expr]) -> Stmt {

@@ -22,6 +22,7 @@
 
 pub mod device;
 pub mod digits;
+mod each;
 mod error;
 mod fill;
 mod nest;

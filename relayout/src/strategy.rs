@@ -16,7 +16,7 @@ use crate::digits::{Digit, Digits, Relayout};
 use crate::error::RelayoutError;
 
 /// Bytes of a cache line.
-const LINE: u64 = 64;
+pub(crate) const LINE: u64 = 64;
 /// Bytes of a row of a tile: enough lines that reading them one after the other is fast.
 const ROW: u64 = 4 * LINE;
 /// Rows of a block of a transpose, if it has more: enough for few changes of page, and few enough for several blocks.
@@ -100,6 +100,8 @@ pub struct Strategy {
     pub loops: Vec<Loop>,
     /// What has to hold where an element is moved.
     pub bounds: Vec<Bound>,
+    /// What has to hold where there is a slot: loops that were split into parts of which the last is shorter.
+    pub cuts: Vec<Bound>,
     /// What the innermost loops do.
     pub tile: Tile,
     /// Whether one more loop, the very last, is moved as one wide element.
@@ -132,15 +134,16 @@ impl Strategy {
         let mut nest = Nest {
             loops: digits.into_iter().map(|digit| flat(digit, &strides)).collect(),
             bounds: Vec::new(),
+            cuts: Vec::new(),
             bases: (dot(&from, &strides.0), dot(&to, &strides.1)),
         };
         nest.bound_axes(&relayout.extents);
         let elements = relayout.extents.iter().product::<u64>();
         let fill = nest.fill(elements, relayout.to.slots()?);
         let (tile, is_wide) = nest.arrange(element_bytes);
-        let Nest { loops, bounds, .. } = nest;
+        let Nest { loops, bounds, cuts, .. } = nest;
         let (from_shape, to_shape) = (relayout.from.shape.clone(), relayout.to.shape.clone());
-        Ok(Self { loops, bounds, tile, is_wide, fill, from, to, from_shape, to_shape, element_bytes })
+        Ok(Self { loops, bounds, cuts, tile, is_wide, fill, from, to, from_shape, to_shape, element_bytes })
     }
 
     /// Returns what the innermost loops do, in a word.
@@ -170,6 +173,17 @@ impl Strategy {
         tile + usize::from(self.is_wide)
     }
 
+    /// Returns whether the slots that get the fill value are those at which a bound does not hold although there is a slot: the edges,
+    /// which were found before loops were split, belong to the same axes, with the same limits and the same steps in the destination.
+    pub fn fills_what_bounds_leave(&self) -> bool {
+        let Fill::Edges(edges) = &self.fill else { return false };
+        let own = self.bounds.iter().filter(|bound| !self.cuts.contains(bound));
+        let limits: Option<Vec<_>> = own.map(|bound| limit_of(bound, &self.loops)).collect();
+        let filled: Option<Vec<_>> = edges.iter().map(|edge| limit_of(&edge.bound, &edge.loops)).collect();
+        let goes_along = |edge: &Edge| self.loops.iter().all(|one| edge.loops.iter().any(|whole| is_part(one, whole)));
+        limits.is_some() && limits == filled && edges.iter().all(goes_along)
+    }
+
     /// Returns the position in A's memory of the first element.
     pub fn source_base(&self) -> u64 {
         linear(&self.from, &self.from_shape)
@@ -185,6 +199,7 @@ impl Strategy {
 struct Nest {
     loops: Vec<Loop>,
     bounds: Vec<Bound>,
+    cuts: Vec<Bound>,
     /// The positions of the first element.
     bases: (u64, u64),
 }
@@ -254,6 +269,7 @@ impl Nest {
         order.extend(near.into_iter().chain(inner).chain(wide));
         self.loops = order.iter().map(|&at| self.loops[at].clone()).collect();
         self.bounds = self.bounds.iter().map(|bound| moved(bound, &order)).collect();
+        self.cuts = self.cuts.iter().map(|bound| moved(bound, &order)).collect();
         (tile, wide.is_some())
     }
 
@@ -346,12 +362,37 @@ impl Nest {
             bound.terms[position].1 = factor * size;
             bound.terms.push((inside, factor));
         }
+        let cut = Bound { limit: whole.extent, terms: vec![(at, size), (inside, 1)] };
         if !is_ended {
-            self.bounds.push(Bound { limit: whole.extent, terms: vec![(at, size), (inside, 1)] });
+            self.bounds.push(cut.clone());
+        }
+        if !whole.extent.is_multiple_of(size) {
+            self.cuts.push(cut);
         }
         self.loops.push(Loop { extent: size.min(whole.extent), ..whole });
         inside
     }
+}
+
+/// The axis whose index a bound limits, and the limit. `None` if the bound is another sum of loops.
+fn limit_of(bound: &Bound, loops: &[Loop]) -> Option<(usize, u64)> {
+    let axis = loops.get(bound.terms.first()?.0)?.axis;
+    let own = loops.iter().enumerate().filter(|(_, one)| one.axis == axis);
+    let mut weights: Vec<(usize, u64)> = own.map(|(at, one)| (at, one.weight)).collect();
+    let mut terms = bound.terms.clone();
+    weights.sort_unstable();
+    terms.sort_unstable();
+    (weights == terms).then_some((axis, bound.limit))
+}
+
+/// Whether a loop is another one or a part of it, with the same steps in the destination.
+fn is_part(one: &Loop, whole: &Loop) -> bool {
+    let size = one.weight / whole.weight.max(1);
+    let steps: Vec<u64> = whole.to.iter().map(|step| step * size).collect();
+    one.axis == whole.axis
+        && one.weight == whole.weight * size
+        && size < whole.extent
+        && (&one.to, one.target) == (&steps, whole.target * size)
 }
 
 /// A digit with its distances in memory.

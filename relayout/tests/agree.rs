@@ -35,6 +35,24 @@ fn expected(relayout: &Relayout, src: &[u8], bytes: usize, fill: &[u8]) -> Vec<u
     dst
 }
 
+#[test]
+fn maps_without_digits_move_each_element() {
+    let extents = [16, 24];
+    let from = permuted(&extents, &[1, 0]);
+    let of = |outputs: fn(&[Expr]) -> Vec<Expr>| Placement { shape: vec![16, 25], map: map(&extents, outputs) };
+    let rotated = of(|index| vec![(index[0].clone() + index[1].clone()).floor_mod(Expr::int(16)), index[1].clone()]);
+    let reversed = of(|index| vec![Expr::int(15) - index[0].clone(), index[1].clone() + Expr::int(1)]);
+    for to in [rotated, reversed] {
+        let relayout = Relayout { extents: extents.to_vec(), from: from.clone(), to };
+        assert!(Strategy::choose(&relayout, 3).is_err());
+        let src: Vec<u8> = (0..16 * 24 * 3).map(|at| (at * 131 + at / 253) as u8).collect();
+        let mut dst = vec![0x55; 16 * 25 * 3];
+        relayout.run_each(&src, &mut dst, &[7, 8, 9]).unwrap();
+        assert!(dst == expected(&relayout, &src, 3, &[7, 8, 9]));
+        assert!(relayout.run_each(&src[1..], &mut dst, &[7, 8, 9]).is_err());
+    }
+}
+
 /// Moves random bytes both ways and compares.
 fn check(extents: &[u64], a: &Placement, b: &Placement, sizes: &[usize]) -> Vec<Tile> {
     let mut tiles = Vec::new();

@@ -116,7 +116,14 @@ pub(super) fn of_maps(pair: &PairArgs, shape: &str, dtype: DataType) -> Result<S
         to: mapped("<B>", to, &extents, &mut symbols)?,
     };
     let element_bytes = dtype.scalar.bytes() * u64::from(dtype.lanes);
-    Ok(Sides { from: from.into(), to: to.into(), relayout, elements: Elements::zero(dtype), element_bytes })
+    Ok(Sides {
+        from: from.into(),
+        to: to.into(),
+        relayout,
+        elements: Elements::zero(dtype),
+        element_bytes,
+        is_packed: false,
+    })
 }
 
 /// A map, or the name of a format, with its physical shape.
