@@ -17,7 +17,7 @@ use tilewright::harness::opencl::OpenCl;
 use tilewright::pipeline::pair::validate;
 use tilewright::pipeline::{self, Program};
 use tilewright::relayout::program::{Elements, moved, plain};
-use tilewright::relayout::{Fill, Placement, Relayout, Strategy, Tile};
+use tilewright::relayout::{Fill, Placement, Relayout, Strategy, Tile, device};
 use tilewright_interp::{Argument, Arguments, Config, Tensor, run};
 use tilewright_ir::{Bindings, DataType, Expr, PrimFunc, validate as valid};
 use tilewright_verify::{Config as JudgeConfig, Judge};
@@ -30,6 +30,7 @@ fn judge() -> Judge {
 fn cases() -> Vec<(&'static str, Relayout)> {
     let of = |extents: &[u64], from, to| Relayout { extents: extents.to_vec(), from, to };
     let (odd, even, image) = ([37, 155], [24, 40], [2, 10, 7, 9]);
+    let (full, deep) = ([24, 256], [2, 16, 3, 8]);
     let nchw = permuted(&image, &[0, 1, 2, 3]);
     let nhwc = permuted(&image, &[0, 2, 3, 1]);
     let gaps = Placement {
@@ -49,6 +50,14 @@ fn cases() -> Vec<(&'static str, Relayout)> {
         ("NCHW to NCHW4c", of(&image, nchw.clone(), blocked(&image, 4))),
         ("NCHW4c to NCHW", of(&image, blocked(&image, 4), nchw)),
         ("tiles to tiles", of(&odd, tiled(&odd, (8, 128)), tiled(&odd, (2, 4)))),
+        ("full tiles", of(&full, permuted(&full, &[0, 1]), tiled(&full, (8, 128)))),
+        ("columns to full tiles", of(&full, permuted(&full, &[1, 0]), tiled(&full, (8, 128)))),
+        (
+            "columns to ragged groups of tiles",
+            of(&[77, 155], permuted(&[77, 155], &[1, 0]), tiled(&[77, 155], (8, 128))),
+        ),
+        ("a transpose of squares", of(&full, permuted(&full, &[0, 1]), permuted(&full, &[1, 0]))),
+        ("deep NCHW to NHWC", of(&deep, permuted(&deep, &[0, 1, 2, 3]), permuted(&deep, &[0, 2, 3, 1]))),
         ("gaps", of(&[5, 9], permuted(&[5, 9], &[0, 1]), gaps)),
     ]
 }
@@ -90,7 +99,14 @@ fn every_strategy_is_proved() {
             let strategy = Strategy::choose(&relayout, bytes).unwrap();
             let (before, after) = (plain(&relayout, &elements), moved(&strategy, &relayout, &elements));
             assert!(is_proved(&before, &before, &judge), "{name} {dtype}: the program against itself");
-            assert!(is_proved(&before, &after, &judge), "{name} {dtype}: {}", tilewright_script::print_func(&after));
+            let kernel = device::kernel(&strategy, &relayout, &elements);
+            for after in [Some(after), kernel].into_iter().flatten() {
+                assert!(
+                    is_proved(&before, &after, &judge),
+                    "{name} {dtype}: {}",
+                    tilewright_script::print_func(&after)
+                );
+            }
         }
     }
 }
@@ -116,8 +132,9 @@ fn the_executor_the_interpreter_and_the_kernel_agree() {
             let src: Vec<u8> = (0..size(&relayout.from)).map(|at| (at * 37 + at / 251) as u8 & 0x3F).collect();
             let mut dst = vec![0xFF; size(&relayout.to)];
             strategy.run_bytes(&src, &mut dst, &vec![0; bytes]).unwrap();
-            let func = moved(&strategy, &relayout, &elements);
-            for func in [&plain(&relayout, &elements), &func] {
+            let moved = moved(&strategy, &relayout, &elements);
+            let func = device::kernel(&strategy, &relayout, &elements).unwrap_or_else(|| moved.clone());
+            for func in [&plain(&relayout, &elements), &moved, &func] {
                 let mut arguments = arguments(func, dtype, &src);
                 run(valid(func).unwrap(), &mut arguments, &Config::default()).unwrap();
                 assert!(result(&arguments) == dst, "{name} {dtype}: the interpreter");
@@ -199,12 +216,47 @@ fn broken_strategies_are_not_proved() {
         let strategy = Strategy::choose(&relayout, 4).unwrap();
         let before = plain(&relayout, &elements);
         for (what, twin) in twins(&strategy) {
-            let after = moved(&twin, &relayout, &elements);
-            assert!(!is_proved(&before, &after, &judge), "{name}: {what}\n{}", tilewright_script::print_func(&after));
+            let kernel = device::kernel(&twin, &relayout, &elements);
+            for after in [Some(moved(&twin, &relayout, &elements)), kernel].into_iter().flatten() {
+                let text = tilewright_script::print_func(&after);
+                assert!(!is_proved(&before, &after, &judge), "{name}: {what}\n{text}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 120, "only {tried} twins were tried");
+}
+
+/// Programs for kernels, with one part of the text changed.
+#[test]
+fn broken_kernels_are_not_proved() {
+    let judge = judge();
+    let changes = [
+        ("R[i1 * 16 + i0]", "R[i1 * 16 + i0 + 1]"),
+        ("= R[", "= R[1 + "),
+        ("in T.unroll(16)", "in T.unroll(15)"),
+        ("in T.vectorized(16)", "in T.vectorized(8)"),
+        ("in T.vectorized(8)", "in T.vectorized(4)"),
+        ("in T.unroll(8)", "in T.unroll(7)"),
+        ("_t * 8", "_t * 9"),
+        ("_u * 16", "_u * 8"),
+        ("_t * 8", "_t * 4"),
+        ("_t * 16", "_t * 15"),
+    ];
+    let mut tried = 0;
+    for (name, relayout) in cases() {
+        let elements = Elements::zero("float32".parse().unwrap());
+        let strategy = Strategy::choose(&relayout, 4).unwrap();
+        let Some(kernel) = device::kernel(&strategy, &relayout, &elements) else { continue };
+        let text = tilewright_script::print_func(&kernel);
+        for (part, other) in changes.iter().filter(|(part, _)| text.contains(part)) {
+            let text = text.replacen(part, other, 1);
+            let twin = tilewright_script::read_module(&text).unwrap().funcs.remove(0);
+            assert!(!is_proved(&plain(&relayout, &elements), &twin, &judge), "{name}: {part}\n{text}");
             tried += 1;
         }
     }
-    assert!(tried > 60, "only {tried} twins were tried");
+    assert!(tried > 15, "only {tried} twins were tried");
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Placement {
     }
 
     /// Evaluates the map. `side` names the placement in errors.
-    fn place(&self, index: &[u64], side: &'static str) -> Result<Vec<u64>, RelayoutError> {
+    pub(crate) fn place(&self, index: &[u64], side: &'static str) -> Result<Vec<u64>, RelayoutError> {
         let wide: Vec<i128> = index.iter().map(|&value| i128::from(value)).collect();
         let place = self.map.eval(&wide, &Bindings::new()).ok();
         let place = place.and_then(|place| place.into_iter().map(|value| u64::try_from(value).ok()).collect());
@@ -117,7 +117,7 @@ impl Relayout {
     }
 
     /// Checks that the parts have the ranks that they need, and that there are elements.
-    fn fits(&self) -> Result<(), RelayoutError> {
+    pub(crate) fn fits(&self) -> Result<(), RelayoutError> {
         for (side, placement) in [("A", &self.from), ("B", &self.to)] {
             placement.slots()?;
             let (inputs, outputs) = (placement.map.vars().len(), placement.map.outputs().len());

@@ -20,14 +20,19 @@
 //! Nothing here is trusted for a proof. The function that [`program::moved`] writes uses the strides and the bounds of the strategy
 //! and nothing else; the judge compares it with [`program::plain`], which applies the two index maps to each logical index.
 
+pub mod device;
 pub mod digits;
+mod each;
 mod error;
 mod fill;
 mod nest;
+mod nibbles;
+mod prefetch;
 pub mod program;
 mod run;
 pub mod strategy;
 mod tile;
+mod word;
 
 pub use digits::{Placement, Relayout};
 pub use error::RelayoutError;

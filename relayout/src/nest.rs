@@ -7,7 +7,8 @@
 use rayon::prelude::*;
 
 use crate::strategy::{Bound, Loop, Strategy, Tile};
-use crate::tile::{self, Block};
+use crate::tile::{self, Mover, Piece, Shape};
+use crate::word::Word;
 
 /// Bytes of a chunk above which chunks are made smaller, if there is a loop to cut at.
 const CHUNK: u64 = 1 << 18;
@@ -87,23 +88,49 @@ impl Nest {
     }
 
     /// Moves all elements.
-    pub(crate) fn run<T: Copy + Send + Sync>(&self, src: &[T], dst: &mut [T]) {
+    pub(crate) fn run<T: Word>(&self, src: &[T], dst: &mut [T]) {
         let dst = &mut dst[self.target_base..];
+        let shape = self.shape();
+        let scratch = || vec![T::default(); tile::scratch_length::<T>()];
         let Some(last) = self.chunked.checked_sub(1).map(|last| &self.levels[last]) else {
             let first = At { source: self.source_base, target: 0 };
-            return self.walk(0, first, &mut vec![0; self.bounds.len()], src, dst);
+            let mut scratch = scratch();
+            let mut mover = Mover::new(shape, self.length(), src, dst, &mut scratch);
+            self.walk(0, first, &mut vec![0; self.bounds.len()], &mut mover);
+            return mover.finish();
         };
         let chunks: usize = self.levels[..self.chunked].iter().map(|level| level.extent).product();
-        let one = |(chunk, dst): (usize, &mut [T])| {
+        let one = |scratch: &mut Vec<T>, (chunk, dst): (usize, &mut [T])| {
             let mut sums = vec![0; self.bounds.len()];
             if let Some(at) = self.chunk(chunk, &mut sums) {
-                self.walk(self.chunked, at, &mut sums, src, dst);
+                let mut mover = Mover::new(shape, self.length(), src, dst, scratch);
+                self.walk(self.chunked, at, &mut sums, &mut mover);
+                mover.finish();
             }
         };
         if self.is_parallel {
-            dst.par_chunks_mut(last.target).take(chunks).enumerate().for_each(one);
+            dst.par_chunks_mut(last.target).take(chunks).enumerate().for_each_init(scratch, one);
         } else {
-            dst.chunks_mut(last.target).take(chunks).enumerate().for_each(one);
+            let mut scratch = scratch();
+            dst.chunks_mut(last.target).take(chunks).enumerate().for_each(|item| one(&mut scratch, item));
+        }
+    }
+
+    /// The elements of a piece, if it is not cut.
+    fn length(&self) -> usize {
+        self.levels.iter().rev().take(3).map(|level| level.extent).product()
+    }
+
+    /// How pieces of the two innermost loops are moved.
+    fn shape(&self) -> Shape {
+        let is_transpose = self.tile == Tile::Transpose;
+        match self.levels.as_slice() {
+            [rest @ .., a, b] if is_transpose => {
+                let group = rest.last().map_or((0, 0), |group| (group.source, group.target));
+                Shape { is_transpose, source: b.source, target: a.target, group }
+            }
+            [.., rows, _] => Shape { is_transpose, source: rows.source, target: rows.target, group: (0, 0) },
+            _ => Shape { is_transpose: false, source: 0, target: 0, group: (0, 0) },
         }
     }
 
@@ -131,17 +158,34 @@ impl Nest {
         level.terms.iter().map(count).fold(level.extent, usize::min)
     }
 
+    /// Whether no bound ends the loops early.
+    fn is_full(&self, levels: &[Level], sums: &[u64]) -> bool {
+        let holds = |(number, bound): (usize, &Bound)| {
+            let terms = levels.iter().flat_map(|level| level.terms.iter().map(move |term| (level.extent, term)));
+            let own = terms.filter(|(_, (bound, _))| *bound == number);
+            let most: u64 = own.map(|(extent, (_, factor))| (extent as u64 - 1) * factor).sum();
+            sums[number] + most < bound.limit
+        };
+        self.bounds.iter().enumerate().all(holds)
+    }
+
     /// Runs the loops from `depth` on. `sums` are those of the bounds over the loops outside.
-    fn walk<T: Copy>(&self, depth: usize, mut at: At, sums: &mut [u64], src: &[T], dst: &mut [T]) {
+    fn walk<T: Word>(&self, depth: usize, mut at: At, sums: &mut [u64], mover: &mut Mover<'_, T>) {
         let level = &self.levels[depth];
         match (self.tile, &self.levels[depth..]) {
-            (Tile::Transpose, [a, b]) => return self.transpose((a, b), at, sums, src, dst),
-            (Tile::Run, [one]) => {
-                let count = self.count(one, sums);
-                return tile::run(&src[at.source..], &mut dst[at.target..], count);
+            (Tile::Transpose, [a, b]) => return blocks(self.count(a, sums), self.count(b, sums), at, mover),
+            (Tile::Transpose, levels @ [group, a, b])
+                if is_small::<T>(group.extent, a, b) && self.is_full(levels, sums) =>
+            {
+                return groups(group.extent, (a.extent, b.extent), at, mover);
             }
+            (Tile::Run, [rows, one]) if !share_a_bound(rows, one) => {
+                return strips(self.count(one, sums), self.count(rows, sums), at, mover);
+            }
+            (Tile::Run, [one]) => return strips(self.count(one, sums), 1, at, mover),
             (Tile::Strided, [one]) => {
                 let count = self.count(one, sums);
+                let (src, dst) = mover.memory();
                 let strides = (one.source, one.target);
                 return tile::strided(&src[at.source..], &mut dst[at.target..], count, strides);
             }
@@ -149,7 +193,7 @@ impl Nest {
         }
         let count = self.count(level, sums);
         for _ in 0..count {
-            self.walk(depth + 1, at, sums, src, dst);
+            self.walk(depth + 1, at, sums, mover);
             at.source += level.source;
             at.target += level.target;
             for &(bound, factor) in &level.terms {
@@ -160,13 +204,99 @@ impl Nest {
             sums[bound] -= count as u64 * factor;
         }
     }
+}
 
-    fn transpose<T: Copy>(&self, (a, b): (&Level, &Level), at: At, sums: &[u64], src: &[T], dst: &mut [T]) {
-        let block = Block { a: self.count(a, sums), b: self.count(b, sums), source: b.source, target: a.target };
-        if block.a > 0 && block.b > 0 {
-            tile::transpose(&src[at.source..], &mut dst[at.target..], block);
-        }
+/// Moves `b` rows of `a` elements in pieces of some rows.
+fn strips<T: Word>(a: usize, b: usize, at: At, mover: &mut Mover<'_, T>) {
+    if a == 0 || b == 0 {
+        return;
     }
+    let rows = (tile::most::<T>() / 4).div_ceil(a);
+    let Shape { source, target, .. } = mover.shape();
+    for row in (0..b).step_by(rows) {
+        mover.push(Piece {
+            from: at.source + row * source,
+            to: at.target + row * target,
+            a,
+            b: rows.min(b - row),
+            groups: 1,
+        });
+    }
+}
+
+/// Moves a transpose of `b` rows of `a` elements in pieces whose rows begin at cache lines, where the first of them can.
+fn blocks<T: Word>(a: usize, b: usize, at: At, mover: &mut Mover<'_, T>) {
+    let Shape { source, target, .. } = mover.shape();
+    let (width, height) = sides::<T>(a, b);
+    let offsets = mover.offsets(at.source, at.target);
+    let line = crate::prefetch::LINE / size_of::<T>();
+    let first = |extent: usize, size: usize, stride: usize, offset: usize| {
+        if extent > size && stride.is_multiple_of(line.max(1)) && offset < size { size - offset } else { size }
+    };
+    let (first_width, first_height) = (first(a, width, source, offsets.0), first(b, height, target, offsets.1));
+    let mut row = 0;
+    while row < b {
+        let rows = if row == 0 { first_height } else { height }.min(b - row);
+        let mut column = 0;
+        while column < a {
+            let columns = if column == 0 { first_width } else { width }.min(a - column);
+            let (from, to) = (at.source + row * source + column, at.target + column * target + row);
+            mover.push(Piece { from, to, a: columns, b: rows, groups: 1 });
+            column += columns;
+        }
+        row += rows;
+    }
+}
+
+/// The extents of the pieces of a transpose of `b` rows of `a` elements: rows of 256 bytes, or longer ones if there are few.
+fn sides<T>(a: usize, b: usize) -> (usize, usize) {
+    let most = tile::most::<T>();
+    let side = if size_of::<T>() > 4 {
+        32
+    } else if size_of::<T>() > 1 {
+        64
+    } else {
+        128
+    };
+    if b < side {
+        let height = b.max(1);
+        (a.min(most / height).max(1), height)
+    } else {
+        let width = a.clamp(1, side);
+        (width, b.min(most / width))
+    }
+}
+
+/// Whether the tiles of a group are so small that they are moved together.
+fn is_small<T>(groups: usize, a: &Level, b: &Level) -> bool {
+    let most = tile::most::<T>();
+    let (rows, columns) = (groups * a.extent, groups * b.extent);
+    a.extent * b.extent <= most && rows.min(columns) <= most / 16
+}
+
+/// Moves groups of small tiles of `b` rows of `a` elements: some rows, some columns or some groups at a time.
+fn groups<T: Word>(groups: usize, (a, b): (usize, usize), at: At, mover: &mut Mover<'_, T>) {
+    let Shape { source, target, group, .. } = mover.shape();
+    let most = tile::most::<T>();
+    let mut cut = |extent: usize, other: usize, piece: &dyn Fn(usize, usize) -> Piece| {
+        let size = (most / other.max(1)).max(1);
+        for first in (0..extent).step_by(size) {
+            mover.push(piece(first, size.min(extent - first)));
+        }
+    };
+    let (from, to) = (at.source, at.target);
+    if group.0 == a {
+        cut(b, a * groups, &|row, b| Piece { from: from + row * source, to: to + row, a, b, groups });
+    } else if group.1 == b {
+        cut(a, b * groups, &|column, a| Piece { from: from + column, to: to + column * target, a, b, groups });
+    } else {
+        let (source, target) = group;
+        cut(groups, a * b, &|one, groups| Piece { from: from + one * source, to: to + one * target, a, b, groups });
+    }
+}
+
+fn share_a_bound(a: &Level, b: &Level) -> bool {
+    a.terms.iter().any(|(bound, _)| b.terms.iter().any(|(other, _)| other == bound))
 }
 
 fn size(value: u64) -> usize {

@@ -1,18 +1,20 @@
 //! Writes a move as a function in TIR: as its index maps say it, and as a strategy does it.
 //!
 //! ```text
-//! plain    for p0, p1, p2, p3 in T.grid(5, 2, 8, 128): B[p0, p1, p2, p3] = fill
+//! plain    for p0, p1, p2, p3 in T.grid(5, 2, 8, 128): B[p0, p1, p2, p3] = fill                 if there is padding
 //!          for i0, i1 in T.grid(37, 155): B[i0 // 8, i1 // 128, i0 % 8, i1 % 128] = A[i0, i1]
 //!
 //! moved    for q0, q1, r0, r1 in T.grid(5, 2, 8, 128):
 //!              if q0 * 8 + r0 < 37 and q1 * 128 + r1 < 155: B[q0, q1, r0, r1] = A[q0 * 8 + r0, q1 * 128 + r1]
-//!          and a nest for each ragged axis that fills what is beyond its end
+//!              else: B[q0, q1, r0, r1] = fill
 //! ```
 //!
 //! The buffers have the physical shapes; passes flatten them. [`moved`] reads the strides, extents and bounds of the strategy and nothing
 //! else, so that what is proved of the function holds of the data that the executor runs.
 
-use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, Var};
+use std::sync::Arc;
+
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
 
 use crate::digits::Relayout;
 use crate::strategy::{Bound, Edge, Fill, Loop, Strategy};
@@ -36,47 +38,104 @@ impl Elements {
     }
 }
 
-/// Returns the function that applies both maps to every logical index, after it has filled all slots.
+/// Returns the function that applies both maps to every logical index, after it has filled all slots if there are more of them.
 pub fn plain(relayout: &Relayout, elements: &Elements) -> PrimFunc {
     let ty = index_type(relayout);
-    let (a, b) = buffers(&relayout.from.shape, &relayout.to.shape, elements, ty);
+    let (a, b) = buffers_of(&relayout.from.shape, &relayout.to.shape, elements, ty);
     let vars: Vec<Var> = (0..relayout.extents.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
     let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
     let value = Expr::load(&a, relayout.from.map.apply(&index));
     let store = Stmt::store(&b, relayout.to.map.apply(&index), value);
     let loops = vars.iter().zip(&relayout.extents).map(|(var, extent)| (var.clone(), *extent));
     let copy = nested(loops.collect(), store, ty);
-    function(&a, &b, Stmt::seq(vec![filled(&b, &relayout.to.shape, elements, ty), copy]))
+    // If there are as many elements as slots, each slot gets one: that no two get the same is an obligation of its own.
+    let is_full = relayout.to.slots() == Ok(relayout.extents.iter().product());
+    let fill = (!is_full).then(|| filled(&b, &relayout.to.shape, elements, ty));
+    function(&a, &b, Stmt::seq(fill.into_iter().chain([copy]).collect()))
 }
 
 /// Returns the function that does what the strategy says.
 pub fn moved(strategy: &Strategy, relayout: &Relayout, elements: &Elements) -> PrimFunc {
     let ty = index_type(relayout);
-    let (a, b) = buffers(&strategy.from_shape, &strategy.to_shape, elements, ty);
+    let (a, b) = buffers(strategy, elements, ty);
     let vars = names(&strategy.loops, ty);
     let values: Vec<Expr> = vars.iter().map(Expr::from).collect();
     let value = Expr::load(&a, place(&strategy.from, &strategy.loops, &values, |one| &one.from, ty));
-    let store = Stmt::store(&b, place(&strategy.to, &strategy.loops, &values, |one| &one.to, ty), value);
-    let condition = strategy.bounds.iter().map(|bound| left_side(bound, &values, ty).lt(number(bound.limit, ty)));
-    let guarded = match condition.reduce(Expr::and) {
-        Some(condition) => Stmt::guarded(condition, store),
-        None => store,
-    };
+    let store_index = place(&strategy.to, &strategy.loops, &values, |one| &one.to, ty);
+    let store = Stmt::store(&b, store_index.clone(), value);
+    let fill = fills_in_place(strategy, elements).map(|fill| Stmt::store(&b, store_index, fill));
+    let guarded = guarded(strategy, |_| true, &values, (store, fill), ty);
     let extents = strategy.loops.iter().map(|one| one.extent);
     let copy = nested(vars.into_iter().zip(extents).collect(), guarded, ty);
-    let parts = match &strategy.fill {
-        Fill::None => vec![copy],
-        Fill::Whole => vec![filled(&b, &strategy.to_shape, elements, ty), copy],
-        Fill::Edges(edges) => {
-            let fill = |edge: &Edge| filled_edge(edge, &b, &strategy.to, elements, ty);
-            std::iter::once(copy).chain(edges.iter().map(fill)).collect()
-        }
-    };
-    function(&a, &b, Stmt::seq(parts))
+    with_fill(strategy, copy, (&a, &b), elements, ty)
 }
 
-/// A nest that fills the slots beyond the end of a ragged axis. Its loops begin at the first value from which on there are such slots.
-fn filled_edge(edge: &Edge, b: &Buffer, first: &[u64], elements: &Elements, ty: ScalarType) -> Stmt {
+/// The value for the slots at which a bound does not hold, if they are filled by the nest that moves the elements.
+pub(crate) fn fills_in_place(strategy: &Strategy, elements: &Elements) -> Option<Expr> {
+    strategy.fills_what_bounds_leave().then(|| elements.fill.clone())
+}
+
+/// A statement under the bounds that a test picks by their numbers, the other one where there is a slot and they do not hold.
+pub(crate) fn guarded(
+    strategy: &Strategy,
+    is_picked: impl Fn(&Bound) -> bool,
+    values: &[Expr],
+    (then, otherwise): (Stmt, Option<Stmt>),
+    ty: ScalarType,
+) -> Stmt {
+    let picked = |bounds: &[Bound]| {
+        let picked = bounds.iter().filter(|bound| is_picked(bound)).map(|bound| holds(bound, values, ty));
+        picked.reduce(Expr::and)
+    };
+    let Some(otherwise) = otherwise else {
+        return match picked(&strategy.bounds) {
+            Some(condition) => Stmt::guarded(condition, then),
+            None => then,
+        };
+    };
+    let own: Vec<Bound> = strategy.bounds.iter().filter(|bound| !strategy.cuts.contains(bound)).cloned().collect();
+    let body = match picked(&own) {
+        Some(cond) => {
+            let (then_body, else_body) = (Arc::new(then), Some(Arc::new(otherwise)));
+            Stmt::new(StmtKind::If { cond, then_body, else_body })
+        }
+        None => then,
+    };
+    match picked(&strategy.cuts) {
+        Some(condition) => Stmt::guarded(condition, body),
+        None => body,
+    }
+}
+
+/// The function of a nest that moves the elements, with those that fill the other slots.
+pub(crate) fn with_fill(
+    strategy: &Strategy,
+    copy: Stmt,
+    (a, b): (&Buffer, &Buffer),
+    elements: &Elements,
+    ty: ScalarType,
+) -> PrimFunc {
+    let parts = match &strategy.fill {
+        Fill::None => vec![copy],
+        Fill::Edges(_) if strategy.fills_what_bounds_leave() => vec![copy],
+        Fill::Whole => vec![filled(b, &strategy.to_shape, elements, ty), copy],
+        Fill::Edges(edges) => {
+            let fill = |at: usize| filled_edge(&edges[..=at], b, &strategy.to, elements, ty);
+            std::iter::once(copy).chain((0..edges.len()).filter_map(fill)).collect()
+        }
+    };
+    function(a, b, Stmt::seq(parts))
+}
+
+/// That a bound holds for values of the loops.
+pub(crate) fn holds(bound: &Bound, values: &[Expr], ty: ScalarType) -> Expr {
+    left_side(bound, values, ty).lt(number(bound.limit, ty))
+}
+
+/// Where the bounds and the edges of a strategy do not fit each other: a nest that fills the slots beyond the end of the last one of some ragged axes, but not those beyond the ends of the others, which
+/// are filled already. Its loops begin at the first value from which on there are such slots.
+fn filled_edge(edges: &[Edge], b: &Buffer, first: &[u64], elements: &Elements, ty: ScalarType) -> Option<Stmt> {
+    let (edge, others) = edges.split_last()?;
     let vars = names(&edge.loops, ty);
     let starts: Vec<u64> = (0..edge.loops.len()).map(|at| edge.start(at)).collect();
     let shifted = |(var, start): (&Var, &u64)| match start {
@@ -86,21 +145,28 @@ fn filled_edge(edge: &Edge, b: &Buffer, first: &[u64], elements: &Elements, ty: 
     let values: Vec<Expr> = vars.iter().zip(&starts).map(shifted).collect();
     let place = place(first, &edge.loops, &values, |one| &one.to, ty);
     let beyond = Expr::binary(BinaryOp::Ge, left_side(&edge.bound, &values, ty), number(edge.bound.limit, ty));
-    let store = Stmt::guarded(beyond, Stmt::store(b, place, elements.fill.clone()));
+    let inside = others.iter().map(|other| holds(&other.bound, &values, ty));
+    let condition = std::iter::once(beyond).chain(inside).reduce(Expr::and)?;
+    let store = Stmt::guarded(condition, Stmt::store(b, place, elements.fill.clone()));
     let extents = edge.loops.iter().zip(&starts).map(|(one, start)| one.extent.saturating_sub(*start));
-    nested(vars.into_iter().zip(extents).collect(), store, ty)
+    Some(nested(vars.into_iter().zip(extents).collect(), store, ty))
 }
 
 /// The type of the indices of the maps.
-fn index_type(relayout: &Relayout) -> ScalarType {
+pub(crate) fn index_type(relayout: &Relayout) -> ScalarType {
     relayout.from.map.vars().first().map_or(ScalarType::Int32, |var| var.dtype().scalar)
 }
 
-fn number(value: u64, ty: ScalarType) -> Expr {
+pub(crate) fn number(value: u64, ty: ScalarType) -> Expr {
     Expr::Int { value: value.into(), ty }
 }
 
-fn buffers(from: &[u64], to: &[u64], elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
+/// The buffers of both memories.
+pub(crate) fn buffers(strategy: &Strategy, elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
+    buffers_of(&strategy.from_shape, &strategy.to_shape, elements, ty)
+}
+
+fn buffers_of(from: &[u64], to: &[u64], elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
     let buffer = |name: &str, shape: &[u64]| {
         let shape = shape.iter().map(|&extent| number(extent, ty)).collect();
         Buffer::compact(name, elements.dtype, shape)
@@ -146,7 +212,13 @@ fn filled(b: &Buffer, shape: &[u64], elements: &Elements, ty: ScalarType) -> Stm
 }
 
 /// The physical index of an iteration, whose loops have these values.
-fn place(first: &[u64], loops: &[Loop], values: &[Expr], steps: fn(&Loop) -> &[u64], ty: ScalarType) -> Vec<Expr> {
+pub(crate) fn place(
+    first: &[u64],
+    loops: &[Loop],
+    values: &[Expr],
+    steps: fn(&Loop) -> &[u64],
+    ty: ScalarType,
+) -> Vec<Expr> {
     let of_axis = |(axis, first): (usize, &u64)| {
         let terms = loops.iter().zip(values).filter_map(|(one, value)| term(value, *steps(one).get(axis)?, ty));
         let base = (*first != 0).then(|| number(*first, ty));

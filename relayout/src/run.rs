@@ -7,6 +7,7 @@ use crate::error::RelayoutError;
 use crate::fill;
 use crate::nest::Nest;
 use crate::strategy::{Fill, Strategy};
+use crate::word::Word;
 
 /// Elements that a thread fills at a time.
 const PIECE: usize = 1 << 16;
@@ -72,7 +73,7 @@ impl Strategy {
     /// Moves the elements as words, or byte by byte if the memory is not aligned for them.
     fn words<W>(&self, src: &[u8], dst: &mut [u8])
     where
-        W: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + Sync,
+        W: Word + FromBytes + IntoBytes + Immutable + KnownLayout,
     {
         if let Ok(from) = <[W]>::ref_from_bytes(src)
             && let Ok(to) = <[W]>::mut_from_bytes(dst)
@@ -92,6 +93,7 @@ pub(crate) fn repeat(memory: &mut [u8], value: &[u8]) {
     }
 }
 
-fn length(side: &'static str, needed: usize, given: usize) -> Result<(), RelayoutError> {
+/// Compares the length of a slice with that of its layout.
+pub(crate) fn length(side: &'static str, needed: usize, given: usize) -> Result<(), RelayoutError> {
     if needed == given { Ok(()) } else { Err(RelayoutError::Length { side, needed, given }) }
 }

@@ -8,15 +8,17 @@
 //! 1. A digit that is contiguous on both sides and has few bytes makes one wide element of its elements.
 //! 2. The digit that is contiguous in the source and the one that is contiguous in the destination become the tile. One digit that is
 //!    both is a run, which is copied as a whole.
-//! 3. A transpose with many rows is cut into blocks of rows. If the rows of the tile are shorter than a cache line, the loop that goes on
-//!    along the line comes next, so that every line of the source is read once.
+//! 3. A transpose with many rows is cut into blocks of rows. If the rows of the tile are short, the loop that goes on along the row comes
+//!    next, so that every line is touched once.
 //! 4. The other loops are ordered by their stride in the destination, the largest outside.
 
 use crate::digits::{Digit, Digits, Relayout};
 use crate::error::RelayoutError;
 
 /// Bytes of a cache line.
-const LINE: u64 = 64;
+pub(crate) const LINE: u64 = 64;
+/// Bytes of a row of a tile: enough lines that reading them one after the other is fast.
+const ROW: u64 = 4 * LINE;
 /// Rows of a block of a transpose, if it has more: enough for few changes of page, and few enough for several blocks.
 const ROWS: u64 = 256;
 /// Most bytes of an element, wide or not.
@@ -98,6 +100,8 @@ pub struct Strategy {
     pub loops: Vec<Loop>,
     /// What has to hold where an element is moved.
     pub bounds: Vec<Bound>,
+    /// What has to hold where there is a slot: loops that were split into parts of which the last is shorter.
+    pub cuts: Vec<Bound>,
     /// What the innermost loops do.
     pub tile: Tile,
     /// Whether one more loop, the very last, is moved as one wide element.
@@ -130,15 +134,16 @@ impl Strategy {
         let mut nest = Nest {
             loops: digits.into_iter().map(|digit| flat(digit, &strides)).collect(),
             bounds: Vec::new(),
+            cuts: Vec::new(),
             bases: (dot(&from, &strides.0), dot(&to, &strides.1)),
         };
         nest.bound_axes(&relayout.extents);
         let elements = relayout.extents.iter().product::<u64>();
         let fill = nest.fill(elements, relayout.to.slots()?);
         let (tile, is_wide) = nest.arrange(element_bytes);
-        let Nest { loops, bounds, .. } = nest;
+        let Nest { loops, bounds, cuts, .. } = nest;
         let (from_shape, to_shape) = (relayout.from.shape.clone(), relayout.to.shape.clone());
-        Ok(Self { loops, bounds, tile, is_wide, fill, from, to, from_shape, to_shape, element_bytes })
+        Ok(Self { loops, bounds, cuts, tile, is_wide, fill, from, to, from_shape, to_shape, element_bytes })
     }
 
     /// Returns what the innermost loops do, in a word.
@@ -168,6 +173,17 @@ impl Strategy {
         tile + usize::from(self.is_wide)
     }
 
+    /// Returns whether the slots that get the fill value are those at which a bound does not hold although there is a slot: the edges,
+    /// which were found before loops were split, belong to the same axes, with the same limits and the same steps in the destination.
+    pub fn fills_what_bounds_leave(&self) -> bool {
+        let Fill::Edges(edges) = &self.fill else { return false };
+        let own = self.bounds.iter().filter(|bound| !self.cuts.contains(bound));
+        let limits: Option<Vec<_>> = own.map(|bound| limit_of(bound, &self.loops)).collect();
+        let filled: Option<Vec<_>> = edges.iter().map(|edge| limit_of(&edge.bound, &edge.loops)).collect();
+        let goes_along = |edge: &Edge| self.loops.iter().all(|one| edge.loops.iter().any(|whole| is_part(one, whole)));
+        limits.is_some() && limits == filled && edges.iter().all(goes_along)
+    }
+
     /// Returns the position in A's memory of the first element.
     pub fn source_base(&self) -> u64 {
         linear(&self.from, &self.from_shape)
@@ -183,6 +199,7 @@ impl Strategy {
 struct Nest {
     loops: Vec<Loop>,
     bounds: Vec<Bound>,
+    cuts: Vec<Bound>,
     /// The positions of the first element.
     bases: (u64, u64),
 }
@@ -231,7 +248,16 @@ impl Nest {
             (Some(a), Some(b)) if a == b => (Tile::Run, vec![a]),
             (Some(a), Some(b)) if !self.share_a_bound(a, b) => {
                 let a = self.cut(a, b, unit, bytes);
-                near = self.pair_up(a, b, unit, LINE / bytes);
+                let is_interleaved = |one: &Loop, other: &Loop, stride: fn(&Loop) -> u64| {
+                    stride(one) == other.extent * unit && other.extent * bytes < LINE
+                };
+                let (rows, columns) = (&self.loops[a], &self.loops[b]);
+                let is_dense =
+                    is_interleaved(rows, columns, |one| one.target) || is_interleaved(columns, rows, |one| one.source);
+                near = self.pair_up((a, b), unit, ROW / bytes, |one| one.source);
+                if near.is_none() && !is_dense {
+                    near = self.pair_up((b, a), unit, ROW / bytes, |one| one.target);
+                }
                 (Tile::Transpose, vec![a, b])
             }
             (_, Some(one)) | (Some(one), None) => (Tile::Strided, vec![one]),
@@ -243,6 +269,7 @@ impl Nest {
         order.extend(near.into_iter().chain(inner).chain(wide));
         self.loops = order.iter().map(|&at| self.loops[at].clone()).collect();
         self.bounds = self.bounds.iter().map(|bound| moved(bound, &order)).collect();
+        self.cuts = self.cuts.iter().map(|bound| moved(bound, &order)).collect();
         (tile, wide.is_some())
     }
 
@@ -293,12 +320,18 @@ impl Nest {
         self.split(a, ROWS)
     }
 
-    /// If the rows of the tile are shorter than a line of the source, returns a loop that goes on along the line, to be the next outside
-    /// of the tile: what one tile leaves of the line, the next one takes.
-    fn pair_up(&mut self, a: usize, b: usize, unit: u64, line: u64) -> Option<usize> {
-        let extent = self.loops[a].extent;
-        let count = line.checked_div(extent).filter(|count| *count >= 2)?;
-        let is_next = |at: &usize| *at != a && *at != b && self.loops[*at].source == extent * unit;
+    /// If the rows of the tile in a memory are short, returns a loop that goes on along the row, to be the next outside of the tile: what
+    /// one tile leaves of a line, the next one takes. The row is along the first of the two loops.
+    fn pair_up(
+        &mut self,
+        (row, other): (usize, usize),
+        unit: u64,
+        most: u64,
+        stride: fn(&Loop) -> u64,
+    ) -> Option<usize> {
+        let extent = self.loops[row].extent;
+        let count = most.checked_div(extent).filter(|count| *count >= 2)?;
+        let is_next = |at: &usize| *at != row && *at != other && stride(&self.loops[*at]) == extent * unit;
         let next = (0..self.loops.len()).find(is_next)?;
         if self.loops[next].extent <= count {
             return None;
@@ -329,12 +362,37 @@ impl Nest {
             bound.terms[position].1 = factor * size;
             bound.terms.push((inside, factor));
         }
+        let cut = Bound { limit: whole.extent, terms: vec![(at, size), (inside, 1)] };
         if !is_ended {
-            self.bounds.push(Bound { limit: whole.extent, terms: vec![(at, size), (inside, 1)] });
+            self.bounds.push(cut.clone());
+        }
+        if !whole.extent.is_multiple_of(size) {
+            self.cuts.push(cut);
         }
         self.loops.push(Loop { extent: size.min(whole.extent), ..whole });
         inside
     }
+}
+
+/// The axis whose index a bound limits, and the limit. `None` if the bound is another sum of loops.
+fn limit_of(bound: &Bound, loops: &[Loop]) -> Option<(usize, u64)> {
+    let axis = loops.get(bound.terms.first()?.0)?.axis;
+    let own = loops.iter().enumerate().filter(|(_, one)| one.axis == axis);
+    let mut weights: Vec<(usize, u64)> = own.map(|(at, one)| (at, one.weight)).collect();
+    let mut terms = bound.terms.clone();
+    weights.sort_unstable();
+    terms.sort_unstable();
+    (weights == terms).then_some((axis, bound.limit))
+}
+
+/// Whether a loop is another one or a part of it, with the same steps in the destination.
+fn is_part(one: &Loop, whole: &Loop) -> bool {
+    let size = one.weight / whole.weight.max(1);
+    let steps: Vec<u64> = whole.to.iter().map(|step| step * size).collect();
+    one.axis == whole.axis
+        && one.weight == whole.weight * size
+        && size < whole.extent
+        && (&one.to, one.target) == (&steps, whole.target * size)
 }
 
 /// A digit with its distances in memory.

@@ -35,6 +35,24 @@ fn expected(relayout: &Relayout, src: &[u8], bytes: usize, fill: &[u8]) -> Vec<u
     dst
 }
 
+#[test]
+fn maps_without_digits_move_each_element() {
+    let extents = [16, 24];
+    let from = permuted(&extents, &[1, 0]);
+    let of = |outputs: fn(&[Expr]) -> Vec<Expr>| Placement { shape: vec![16, 25], map: map(&extents, outputs) };
+    let rotated = of(|index| vec![(index[0].clone() + index[1].clone()).floor_mod(Expr::int(16)), index[1].clone()]);
+    let reversed = of(|index| vec![Expr::int(15) - index[0].clone(), index[1].clone() + Expr::int(1)]);
+    for to in [rotated, reversed] {
+        let relayout = Relayout { extents: extents.to_vec(), from: from.clone(), to };
+        assert!(Strategy::choose(&relayout, 3).is_err());
+        let src: Vec<u8> = (0..16 * 24 * 3).map(|at| (at * 131 + at / 253) as u8).collect();
+        let mut dst = vec![0x55; 16 * 25 * 3];
+        relayout.run_each(&src, &mut dst, &[7, 8, 9]).unwrap();
+        assert!(dst == expected(&relayout, &src, 3, &[7, 8, 9]));
+        assert!(relayout.run_each(&src[1..], &mut dst, &[7, 8, 9]).is_err());
+    }
+}
+
 /// Moves random bytes both ways and compares.
 fn check(extents: &[u64], a: &Placement, b: &Placement, sizes: &[usize]) -> Vec<Tile> {
     let mut tiles = Vec::new();
@@ -158,6 +176,46 @@ fn typed_slices_are_moved_and_wrong_lengths_refused() {
     let short = relayout(&strategy, &src[1..], &mut dst, 0.0);
     assert_eq!(short, Err(RelayoutError::Length { side: "the source", needed: 60, given: 56 }));
     assert_eq!(Strategy::choose(&relayout_of, 17), Err(RelayoutError::ElementSize(17)));
+}
+
+#[test]
+fn large_blocks_are_staged() {
+    for extents in [[150, 290], [128, 256]] {
+        check(&extents, &permuted(&extents, &[0, 1]), &permuted(&extents, &[1, 0]), &[1, 2, 4, 8, 16]);
+        check(&extents, &permuted(&extents, &[1, 0]), &tiled(&extents, (8, 128)), &[1, 4, 16]);
+    }
+    let extents = [70, 96];
+    check(&extents, &permuted(&extents, &[1, 0]), &tiled(&extents, (2, 4)), &[1, 2, 4]);
+    let extents = [2, 64, 5, 31];
+    check(&extents, &permuted(&extents, &[0, 1, 2, 3]), &permuted(&extents, &[0, 2, 3, 1]), &[1, 2, 4, 8, 16]);
+}
+
+#[test]
+fn few_channels_are_interleaved() {
+    for channels in [2, 3, 4, 5, 8, 16, 32] {
+        let extents = [2, channels, 9, 37];
+        check(&extents, &permuted(&extents, &[0, 1, 2, 3]), &permuted(&extents, &[0, 2, 3, 1]), &[1, 2, 4, 8, 16]);
+        check(&extents, &permuted(&extents, &[0, 1, 2, 3]), &blocked(&extents, 8), &[1, 2, 4, 8]);
+    }
+}
+
+#[test]
+fn elements_of_4_bits_are_moved_in_pairs() {
+    for extents in [[5, 7], [16, 256], [37, 155]] {
+        let (from, to) = (permuted(&extents, &[1, 0]), tiled(&extents, (2, 4)));
+        let relayout = Relayout { extents: extents.to_vec(), from, to };
+        let strategy = Strategy::choose(&relayout, 1).unwrap();
+        let (slots, out) = (relayout.from.slots().unwrap() as usize, relayout.to.slots().unwrap() as usize);
+        let wide: Vec<u8> = (0..slots).map(|at| (at * 7 + at / 13) as u8 & 0xF).collect();
+        let pack = |wide: &[u8]| -> Vec<u8> {
+            wide.chunks(2).map(|pair| pair[0] | pair.get(1).map_or(0, |high| high << 4)).collect()
+        };
+        let mut dst = vec![0x55; out.div_ceil(2)];
+        strategy.run_nibbles(&pack(&wide), &mut dst, 0xF9).unwrap();
+        assert!(dst == pack(&expected(&relayout, &wide, 1, &[9])), "{extents:?}");
+        assert!(strategy.run_nibbles(&wide, &mut dst, 0).is_err(), "twice as many bytes");
+        assert!(Strategy::choose(&relayout, 2).unwrap().run_nibbles(&pack(&wide), &mut dst, 0).is_err());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! {"schema":"tilewright.relayout-move/1","from":"f32[3,5]{1,0}","to":"f32[3,5]{1,0:T(2,2)}","shape":[3,5],
 //!  "element_bytes":4,"from_shape":[3,5],"to_shape":[2,3,2,2],"tile":"run",
 //!  "loops":[{"name":"i0_2","extent":2,"source":10,"target":12}],"is_wide":false,"fill":"edges","program":"...",
-//!  "kernel":"...","premises":[],"verdicts":[],"ran":null}
+//!  "device_program":null,"kernel":"...","premises":[],"verdicts":[],"ran":null}
 //! ```
 
 use serde::Serialize;
@@ -44,6 +44,8 @@ pub struct MoveReport {
     pub fill: &'static str,
     /// The program in TVMScript.
     pub program: String,
+    /// The program in TVMScript that the kernels are made of, with vectors and registers; null if it is `program`.
+    pub device_program: Option<String>,
     /// The kernels in OpenCL C; null if there are none.
     pub kernel: Option<String>,
     /// What the proofs take for granted.
@@ -111,7 +113,9 @@ impl MoveReport {
         properties(&mut out, &rows, style);
         if is_long {
             let kernel = self.kernel.as_deref().unwrap_or("no kernel");
-            for (title, text) in [("program", self.program.as_str()), ("kernel", kernel)] {
+            let device = self.device_program.as_deref().map(|text| ("program of the kernel", text));
+            let parts = [Some(("program", self.program.as_str())), device, Some(("kernel", kernel))];
+            for (title, text) in parts.into_iter().flatten() {
                 out.push('\n');
                 verbatim(&mut out, title);
                 out.push('\n');

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tilewright_ir::Expr;
 use tilewright_relayout::program::{moved, plain};
-use tilewright_relayout::{Placement, RelayoutError, Strategy};
+use tilewright_relayout::{Placement, RelayoutError, Strategy, device};
 use tilewright_verify::{Judge, MapClaim, Obligation, Report, Verdict};
 
 use super::super::exit::ExitStatus;
@@ -36,11 +36,16 @@ pub(super) fn run(
         let output = OutputFile { option: "--run", path: Path::new(output), suffix: Some("npy") };
         output::refuse_clashes(&[input], &[output])?;
     }
-    let strategy = Strategy::choose(&sides.relayout, sides.element_bytes).map_err(|fault| no_strategy(&fault))?;
-    let mut report = proved(sides, &strategy, judge, global)?;
+    let strategy = match Strategy::choose(&sides.relayout, sides.element_bytes) {
+        Ok(strategy) => Some(strategy),
+        Err(RelayoutError::NotDigits { .. } | RelayoutError::Mixed { .. }) if !sides.is_packed => None,
+        Err(fault) => return Err(no_strategy(&fault)),
+    };
+    let strategy = strategy.as_ref();
+    let mut report = proved(sides, strategy, judge, global)?;
     let is_proved = report.verdicts.iter().all(|row| row.verdict.is_proved());
     if let Some((input, output)) = files.filter(|_| is_proved || global.allow_unknown && !is_refuted(&report)) {
-        report.ran = Some(ran(sides, &strategy, input, output)?);
+        report.ran = Some(ran(sides, strategy, input, output)?);
     }
     if printer.is_json() {
         printer.json(&report.to_json())?;
@@ -54,13 +59,13 @@ fn is_refuted(report: &MoveReport) -> bool {
     report.verdicts.iter().any(|row| matches!(row.verdict, Verdict::Refuted(_)))
 }
 
-/// The failure of a move that no strategy does.
+/// The failure of a move that is not possible.
 fn no_strategy(fault: &RelayoutError) -> Failure {
     let help = match fault {
-        RelayoutError::NotDigits { .. } | RelayoutError::Mixed { .. } => {
-            "each index of both layouts has to be a sum of digits of the logical indices, `i // a % b`, times positive steps"
-        }
         RelayoutError::NoPlace { .. } => "an index of a layout may not be negative, nor outside of its physical shape",
+        RelayoutError::NotDigits { .. } | RelayoutError::Mixed { .. } => {
+            "elements of 4 bits need layouts whose indices are sums of digits of the logical indices, `i // a % b`"
+        }
         RelayoutError::Shape(_) | RelayoutError::Length { .. } | RelayoutError::ElementSize(_) => {
             "give arrays with elements, of 1 to 16 bytes each"
         }
@@ -68,27 +73,39 @@ fn no_strategy(fault: &RelayoutError) -> Failure {
     Failure::plain("<A and B>", "no-strategy", fault.to_string()).with_help(help)
 }
 
-/// The report on a strategy: its program compared with the two maps, and its kernel.
-fn proved(sides: &Sides, strategy: &Strategy, judge: &Judge, global: &Global) -> Result<MoveReport, Failure> {
+/// The report on a move: its program compared with the two maps, and its kernel. Without a strategy, the program is the plain one.
+fn proved(sides: &Sides, strategy: Option<&Strategy>, judge: &Judge, global: &Global) -> Result<MoveReport, Failure> {
     let before = plain(&sides.relayout, &sides.elements);
-    let after = moved(strategy, &sides.relayout, &sides.elements);
+    let after = strategy.map_or_else(|| before.clone(), |strategy| moved(strategy, &sides.relayout, &sides.elements));
     let faults = |faults: Vec<pair::PairFault>| {
         let texts: Vec<String> = faults.into_iter().map(|fault| fault.diagnostic().message).collect();
         Failure::Internal(texts.join("; "))
     };
     let judged = pair::validate(&before, &after, &[], judge).map_err(faults)?;
-    let program =
-        Program { func: after.clone(), definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
-    let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
-    let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
     let mut verdicts = keeps_all(sides, judge);
     verdicts.extend(judged.reports);
+    let device = match strategy.and_then(|strategy| device::kernel(strategy, &sides.relayout, &sides.elements)) {
+        Some(func) => {
+            let reports = pair::validate(&before, &func, &[], judge).map_err(faults)?.reports;
+            // What is not decided of the faster program leaves the plain one, of which it is.
+            let is_kept = reports.iter().all(|report| report.verdict.is_proved())
+                || reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_)));
+            verdicts.extend(reports.into_iter().filter(|_| is_kept));
+            is_kept.then_some(func)
+        }
+        None => None,
+    };
+    let func = device.clone().unwrap_or_else(|| after.clone());
+    let program = Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
+    let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
+    let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
     verdicts.extend(lowering.steps.iter().flat_map(|step| step.reports.iter().cloned()));
     let kernel = match &lowering.kernels {
         Some(Ok(kernels)) => Some(kernels.plain().source.clone()),
         Some(Err(_)) | None => None,
     };
-    let names = tilewright_relayout::program::loop_names(strategy);
+    let loops = strategy.map_or(&[][..], |strategy| &strategy.loops);
+    let names = strategy.map(tilewright_relayout::program::loop_names).unwrap_or_default();
     let row = |(one, name): (&tilewright_relayout::Loop, String)| LoopRow {
         name,
         extent: one.extent,
@@ -101,13 +118,14 @@ fn proved(sides: &Sides, strategy: &Strategy, judge: &Judge, global: &Global) ->
         to: sides.to.clone(),
         shape: sides.relayout.extents.clone(),
         element_bytes: sides.element_bytes,
-        from_shape: strategy.from_shape.clone(),
-        to_shape: strategy.to_shape.clone(),
-        tile: strategy.tile_name(),
-        loops: strategy.loops.iter().zip(names).map(row).collect(),
-        is_wide: strategy.is_wide,
-        fill: strategy.fill_name(),
+        from_shape: sides.relayout.from.shape.clone(),
+        to_shape: sides.relayout.to.shape.clone(),
+        tile: strategy.map_or("each", Strategy::tile_name),
+        loops: loops.iter().zip(names).map(row).collect(),
+        is_wide: strategy.is_some_and(|strategy| strategy.is_wide),
+        fill: strategy.map_or("whole", Strategy::fill_name),
         program: tilewright_script::print_func(&after),
+        device_program: device.map(|func| tilewright_script::print_func(&func)),
         kernel,
         premises: judged.premises.iter().map(ToString::to_string).collect(),
         verdicts,
@@ -126,7 +144,7 @@ fn keeps_all(sides: &Sides, judge: &Judge) -> Vec<Report> {
 }
 
 /// Reads, moves and writes.
-fn ran(sides: &Sides, strategy: &Strategy, input: &str, output: &str) -> Result<RanRow, Failure> {
+fn ran(sides: &Sides, strategy: Option<&Strategy>, input: &str, output: &str) -> Result<RanRow, Failure> {
     let fault = |code, message: String| Failure::plain(input, code, message);
     let bytes = fs::read(input).map_err(|error| {
         fault("cannot-read", format!("cannot read {input}: {error}")).with_help("give the path of a .npy file")
@@ -136,18 +154,31 @@ fn ran(sides: &Sides, strategy: &Strategy, input: &str, output: &str) -> Result<
         let message = format!("{input} has elements of {} bytes, and A of {}", npy.element_bytes, sides.element_bytes);
         return Err(fault("element-size", message).with_help("elements are moved as bytes: only their size has to fit"));
     }
-    let (given, slots) = (npy.shape.iter().product::<u64>(), strategy.from_shape.iter().product::<u64>());
+    // Elements of 4 bits are pairs in a list of bytes, whatever the shape of either memory.
+    let bytes_of = |shape: &[u64]| match shape.iter().product::<u64>() {
+        slots if sides.is_packed => slots.div_ceil(2),
+        slots => slots,
+    };
+    let (given, slots) = (npy.shape.iter().product::<u64>(), bytes_of(&sides.relayout.from.shape));
+    let shape = if sides.is_packed { vec![slots] } else { sides.relayout.from.shape.clone() };
     if given != slots {
         let message = format!("{input} has {given} elements, {:?}, and A has {slots} slots", npy.shape);
-        let help = format!("it holds A's memory, padding included: {:?}, or any shape of as many", strategy.from_shape);
+        let help = format!("it holds A's memory, padding included: {shape:?}, or any shape of as many");
         return Err(fault("npy-shape", message).with_help(&help));
     }
-    let size = strategy.to_shape.iter().product::<u64>() * sides.element_bytes;
-    let size = usize::try_from(size).map_err(|_| fault("npy-shape", "B does not fit into memory".to_owned()))?;
+    let count = bytes_of(&sides.relayout.to.shape);
+    let shape = if sides.is_packed { vec![count] } else { sides.relayout.to.shape.clone() };
+    let size = usize::try_from(count * sides.element_bytes);
+    let size = size.map_err(|_| fault("npy-shape", "B does not fit into memory".to_owned()))?;
     let mut data = vec![0; size];
     let fill = vec![0; npy.element_bytes];
-    strategy.run_bytes(&npy.data, &mut data, &fill).map_err(|error| Failure::Internal(error.to_string()))?;
-    let result = Npy { data, shape: strategy.to_shape.clone(), ..npy };
+    let done = match strategy {
+        Some(strategy) if sides.is_packed => strategy.run_nibbles(&npy.data, &mut data, 0),
+        Some(strategy) => strategy.run_bytes(&npy.data, &mut data, &fill),
+        None => sides.relayout.run_each(&npy.data, &mut data, &fill),
+    };
+    done.map_err(|error| Failure::Internal(error.to_string()))?;
+    let result = Npy { data, shape, ..npy };
     output::write_bytes(Path::new(output), &result.bytes())?;
     Ok(RanRow { input: input.to_owned(), output: output.to_owned(), shape: result.shape })
 }

@@ -29,6 +29,8 @@ pub(super) struct Sides {
     pub(super) elements: Elements,
     /// Bytes of an element.
     pub(super) element_bytes: u64,
+    /// Whether a byte of memory has two elements, of 4 bits each.
+    pub(super) is_packed: bool,
 }
 
 /// Completes B if it is only a layout, `{1,0:T(8,128)}`: it is one of A's array.
@@ -52,15 +54,16 @@ pub(super) fn of_arrays(request: &Request) -> Result<Sides, Failure> {
         return Err(Failure::plain("<A and B>", "element-size", message)
             .with_help("a relayout moves elements as they are; give both arrays one type"));
     }
-    if !bits[0].is_multiple_of(8) {
+    let is_packed = bits[0] == 4;
+    if !bits[0].is_multiple_of(8) && !is_packed {
         let message = format!("elements of {} bits are not moved", bits[0]);
         return Err(Failure::plain("<A and B>", "element-size", message)
-            .with_help("only whole bytes are; without E(n) an element has bytes of its own"));
+            .with_help("only whole bytes and 4 bits are; without E(n) an element has bytes of its own"));
     }
     let relayout = relayout(request)?;
-    let element_bytes = bits[0] / 8;
+    let element_bytes = bits[0].div_ceil(8);
     let elements = Elements::zero(program_type(from.element_type(), element_bytes));
-    Ok(Sides { from: request.text_a(), to: request.text_b(), relayout, elements, element_bytes })
+    Ok(Sides { from: request.text_a(), to: request.text_b(), relayout, elements, element_bytes, is_packed })
 }
 
 /// The two layouts, both as maps from the logical indices of A. Indices have 32 bits if all positions fit and B is no reshape.
@@ -113,7 +116,14 @@ pub(super) fn of_maps(pair: &PairArgs, shape: &str, dtype: DataType) -> Result<S
         to: mapped("<B>", to, &extents, &mut symbols)?,
     };
     let element_bytes = dtype.scalar.bytes() * u64::from(dtype.lanes);
-    Ok(Sides { from: from.into(), to: to.into(), relayout, elements: Elements::zero(dtype), element_bytes })
+    Ok(Sides {
+        from: from.into(),
+        to: to.into(),
+        relayout,
+        elements: Elements::zero(dtype),
+        element_bytes,
+        is_packed: false,
+    })
 }
 
 /// A map, or the name of a format, with its physical shape.
