@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, Report, RunError, Tensor, run};
 use tilewright_ir::equal::funcs_equal;
-use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, Scalar, ScalarType, validate};
+use tilewright_ir::convention::{PackedField, packed_fields};
+use tilewright_ir::{Bindings, Buffer, Comparison, Evidence, Expr, PrimFunc, Scalar, ScalarType, validate};
 
 use super::inputs::{arguments, extents, listed, written};
 use super::oracle::{Failure, Outcome};
@@ -40,6 +41,8 @@ pub struct ChainLink {
     pub layouts: Vec<ArgumentLayout>,
     /// The values of the symbolic extents.
     pub symbols: Bindings,
+    /// What a call says of its arguments, behind these, if the program checks that.
+    pub fields: Vec<PackedField>,
 }
 
 /// The positions of the elements of a parameter of the first program, in the memory of a later
@@ -164,7 +167,7 @@ impl ChainLink {
     /// The first link of a chain: a program whose arguments have their own shapes.
     pub fn first(func: PrimFunc, symbols: Bindings) -> Self {
         let layouts = vec![ArgumentLayout::default(); func.params.len()];
-        Self { pass: "input", func, layouts, symbols }
+        Self { pass: "input", func, layouts, symbols, fields: Vec::new() }
     }
 
     /// The link after a pass, with the layouts that the evidence of the pass claims.
@@ -172,16 +175,19 @@ impl ChainLink {
     /// # Errors
     /// The evidence gives no position for an element, or no layout for an argument.
     pub fn then(&self, pass: &'static str, func: PrimFunc, evidence: &Evidence) -> Result<Self, String> {
+        let is_packed = matches!(evidence.comparison, Comparison::Packed);
+        let fields = if is_packed { packed_fields(&self.func) } else { self.fields.clone() };
+        let n_new = if is_packed { fields.len() } else { 0 };
+        if self.func.params.len() + n_new != func.params.len() {
+            return Err(format!("{} parameters became {}", self.func.params.len(), func.params.len()));
+        }
         let layouts = layouts_after(self, &func, evidence)?;
-        Ok(Self { pass, func, layouts, symbols: self.symbols.clone() })
+        Ok(Self { pass, func, layouts, symbols: self.symbols.clone(), fields })
     }
 }
 
 /// The layouts of the parameters after a pass.
 fn layouts_after(last: &ChainLink, after: &PrimFunc, evidence: &Evidence) -> Result<Vec<ArgumentLayout>, String> {
-    if last.func.params.len() != after.params.len() {
-        return Err(format!("{} parameters became {}", last.func.params.len(), after.params.len()));
-    }
     let mut layouts = Vec::new();
     for ((before, param), place) in last.func.params.iter().zip(&after.params).zip(&last.layouts) {
         let mut place = place.clone();
@@ -354,7 +360,10 @@ impl ChainLink {
             Argument::Tensor(tensor) => place.pack(tensor, blank).map(Argument::Tensor),
             Argument::Scalar(value) => Ok(Argument::Scalar(*value)),
         };
-        let params = arguments.params.iter().zip(&self.layouts).map(one).collect::<Result<_, _>>()?;
+        let mut params = arguments.params.iter().zip(&self.layouts).map(one).collect::<Result<Vec<_>, _>>()?;
+        let described = described(&self.func, &self.fields, arguments, &self.symbols);
+        let described = described.ok_or("the description of a call has no value")?;
+        params.extend(described.into_iter().map(|value| Argument::Scalar(Scalar::Int(value))));
         Ok(Arguments { params, symbols: listed(&self.symbols) })
     }
 
@@ -385,6 +394,28 @@ impl ChainLink {
         let valid = validate(&self.func).map_err(|mut found| RunError::Input(found.swap_remove(0)))?;
         run(valid, arguments, how)
     }
+}
+
+/// The parts of a right description of a call; `None` if one has no value.
+pub fn described(
+    func: &PrimFunc,
+    fields: &[PackedField],
+    inputs: &Arguments,
+    symbols: &Bindings,
+) -> Option<Vec<i128>> {
+    let mut known = symbols.clone();
+    for (param, argument) in func.params.iter().zip(&inputs.params) {
+        if let Argument::Scalar(Scalar::Int(value)) = argument {
+            known.insert(param.clone(), *value);
+        }
+    }
+    let mut found = Vec::new();
+    for field in fields {
+        let value = field.value.as_ref().map_or(Some(3), |value| value.eval_index(&known).ok())?;
+        known.insert(field.var.clone(), value);
+        found.push(value);
+    }
+    Some(found)
 }
 
 /// The tensors that a program wrote, one element for each parameter; `None` for parameters that it

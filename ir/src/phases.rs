@@ -22,6 +22,7 @@
 //! it is one memory for all of them. Any other memory that is allocated by a
 //! thread belongs to this thread; if it lives through several phases, the program on the right has one copy for each thread.
 
+mod grouped;
 mod rebuild;
 mod synchronized;
 
@@ -35,6 +36,7 @@ use crate::sabotage;
 use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
 
+pub use grouped::grouped;
 pub use rebuild::{Barriers, without_barriers};
 pub use synchronized::{
     IMPLICIT_BARRIER, barriers_removed, ends_with_barrier, is_implicit_barrier, n_implicit_barriers, synchronized,

@@ -101,13 +101,13 @@ impl Draw<'_, '_, '_> {
         Ok(steps)
     }
 
-    /// The passes that one program in three asks for, each with probability 1/2.
+    /// The passes that one program in three asks for, each with a probability of its own.
     fn passes(&mut self) -> Result<Vec<Requested>> {
         // None if the bytes are used up.
         if self.u.ratio(2, 3)? {
             return Ok(Vec::new());
         }
-        let asked = Requested::ALL.map(|pass| Ok(self.u.ratio(1, 2)?.then_some(pass)));
+        let asked = Requested::ALL.map(|pass| Ok(self.u.ratio(1, pass.rarity())?.then_some(pass)));
         Ok(asked.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 

@@ -70,6 +70,7 @@ impl<'a> SourceBuilder<'a> {
             buffers: Vec::new(),
             // The fields that depend on what the nests contain are filled by `kernel`, `root_assert` and `finish`.
             kernels: Vec::new(),
+            loops: Vec::new(),
             asserts: Vec::new(),
             sites: Vec::new(),
             texture_limits: func.attrs.texture_limits,
@@ -155,7 +156,9 @@ impl<'a> SourceBuilder<'a> {
         let substitution =
             Substitution::new(self.lets.iter().map(|(var, _)| var), self.lets.iter().map(|(_, e)| e.clone()));
         let cond = substitution.apply(cond);
-        let is_known = cond.vars().iter().all(|var| self.base.known_scalars.contains(var));
+        // The host checks before the first launch, so a condition on the iteration of a loop of the host is none of these.
+        let is_scalar = |var: &Var| self.metadata.scalars.iter().any(|scalar| scalar.var == *var);
+        let is_known = cond.vars().iter().all(is_scalar);
         if cond.reads_memory() || !is_known {
             let text = format!("the kernels assume `{cond}`, which only the interpreter checks");
             self.metadata.notes.push(text);

@@ -167,6 +167,14 @@ impl SourceBuilder<'_> {
                 args.push(ArgInfo::Scalar(number));
             }
         }
+        for (number, host) in self.metadata.loops.iter().enumerate() {
+            if writer.scalars.contains(&host.var)
+                && let Some(name) = self.base.vars.get(&host.var)
+            {
+                params.push(format!("const {} {name}", dialect.value_name(host.var.dtype())));
+                args.push(ArgInfo::Iteration(number));
+            }
+        }
         if !writer.sites.is_empty() {
             params.push(format!("{global}{} *tw_report", dialect.scalar_name(ScalarType::Int32)));
             args.push(ArgInfo::Report);

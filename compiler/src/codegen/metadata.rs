@@ -1,5 +1,7 @@
 //! The data that a host needs to run the kernels, written as JSON (`tilewright.kernels/1`).
 
+use std::ops::Range;
+
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tilewright_device::TexelFormat;
 use tilewright_ir::{Bindings, DataType, Diagnostic, Expr, Scope, TextureLimits, Var};
@@ -139,6 +141,8 @@ pub enum ArgInfo {
     Report,
     /// The scalar at this place in [`Metadata::scalars`].
     Scalar(usize),
+    /// The variable of the loop at this place in [`Metadata::loops`].
+    Iteration(usize),
 }
 
 /// How loops were assigned to the work-items of a kernel.
@@ -166,6 +170,32 @@ pub struct KernelInfo {
     pub local: Option<[Size; 3]>,
     /// Its arguments.
     pub args: Vec<ArgInfo>,
+}
+
+/// A loop of the host: the kernels in it are launched once for each iteration, in their order.
+#[derive(Clone, Debug)]
+pub struct HostLoop {
+    /// The variable.
+    pub var: Var,
+    /// Its first value, over symbolic extents, scalar parameters and the variables of loops around it.
+    pub min: Expr,
+    /// The number of iterations.
+    pub extent: Size,
+    /// The places of its kernels in [`Metadata::kernels`].
+    pub kernels: Range<usize>,
+}
+
+impl Serialize for HostLoop {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("HostLoop", 6)?;
+        out.serialize_field("name", self.var.name())?;
+        out.serialize_field("dtype", &self.var.dtype().to_string())?;
+        out.serialize_field("first", &self.min.to_string())?;
+        out.serialize_field("iterations", &self.extent)?;
+        out.serialize_field("first_kernel", &self.kernels.start)?;
+        out.serialize_field("kernels", &self.kernels.len())?;
+        out.end()
+    }
 }
 
 /// A condition that the host checks before the launch, as the program's `assert` does.
@@ -199,6 +229,8 @@ pub struct Metadata {
     pub buffers: Vec<BufferInfo>,
     /// Kernels in launch order. Each is launched after the one before has finished.
     pub kernels: Vec<KernelInfo>,
+    /// Loops of the host around kernels, outer ones first. Kernels outside of all of them are launched once.
+    pub loops: Vec<HostLoop>,
     /// Conditions that the host checks before the first launch.
     pub asserts: Vec<HostAssert>,
     /// Accesses to textures that checked kernels report, from number 1 on.

@@ -2,6 +2,7 @@
 //! fill, which kernels to launch, in which order and with which arguments.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use tilewright_device::{Arg, BufferSpec, Launch, LaunchPlan, Scalar as DeviceScalar};
@@ -10,6 +11,9 @@ use tilewright_ir::{Bindings, Diagnostic, Scalar, ScalarType, TextureLimits, Var
 use super::checked::REPORT_BYTES;
 use super::metadata::{ArgInfo, BufferInfo, ImageInfo, KernelInfo, Size};
 use super::{Generated, OutsideTexture};
+
+/// Most launches of a run.
+const MOST_LAUNCHES: usize = 1 << 16;
 
 /// The arguments of a run.
 #[derive(Clone, Debug, Default)]
@@ -118,7 +122,44 @@ impl Generated {
         }
         self.check_origins(placements)?;
         let memory = Memory { placements, report };
-        self.metadata.kernels.iter().map(|info| self.launch(info, &bindings, arguments, &memory)).collect()
+        let (mut launches, mut at) = (Vec::new(), Call { arguments, memory: &memory, bindings });
+        self.run(0..self.metadata.kernels.len(), 0, &mut at, &mut launches)?;
+        Ok(launches)
+    }
+
+    /// Adds the launches of some kernels: those in loops of the host, of which the first `outer` are around all of them, once for
+    /// each iteration.
+    fn run(
+        &self,
+        kernels: Range<usize>,
+        outer: usize,
+        call: &mut Call<'_>,
+        launches: &mut Vec<Launch>,
+    ) -> Result<(), Diagnostic> {
+        let mut place = kernels.start;
+        while place < kernels.end {
+            let rest = self.metadata.loops.iter().enumerate().skip(outer);
+            let mut begins = rest.filter(|(_, host)| host.kernels.start == place && !host.kernels.is_empty());
+            let Some((number, host)) = begins.next() else {
+                let info = &self.metadata.kernels[place];
+                launches.push(self.launch(info, &call.bindings, call.arguments, call.memory)?);
+                place += 1;
+                continue;
+            };
+            let first = host.min.eval_index(&call.bindings).map_err(|error| fault(error.to_string()))?;
+            let count = host.extent.eval(&call.bindings)?;
+            for iteration in 0..count {
+                if launches.len() >= MOST_LAUNCHES {
+                    let text = format!("the loops of the host launch more than {MOST_LAUNCHES} kernels");
+                    return Err(fault(text).with_help("a program with fewer iterations, or another one that calls it"));
+                }
+                call.bindings.insert(host.var.clone(), first + i128::from(iteration));
+                self.run(host.kernels.clone(), number + 1, call, launches)?;
+            }
+            call.bindings.remove(&host.var);
+            place = host.kernels.end;
+        }
+        Ok(())
     }
 
     /// Checks that origins other than the start are given only to placed kernels.
@@ -156,18 +197,27 @@ impl Generated {
                 origin(&self.metadata.buffers[*place], memory.placements[*place].origin).map(Arg::Scalar)
             }
             ArgInfo::Report => memory.report.map(Arg::Memory).ok_or_else(|| fault("the kernels need a report buffer")),
-            ArgInfo::Scalar(place) => {
-                let var = &self.metadata.scalars[*place].var;
-                let value = arguments.scalars.get(var).copied();
-                let value = value.or_else(|| bindings.get(var).map(|&value| Scalar::Int(value)));
-                let value = value.ok_or_else(|| fault(format!("`{var}` has no value")))?;
-                scalar(var.dtype().scalar, value)
-                    .map(Arg::Scalar)
-                    .ok_or_else(|| fault(format!("bad value for `{var}`")))
-            }
+            ArgInfo::Scalar(place) => passed(&self.metadata.scalars[*place].var, bindings, arguments),
+            ArgInfo::Iteration(place) => passed(&self.metadata.loops[*place].var, bindings, arguments),
         });
         Ok(Launch { kernel: info.name.clone(), global, local, args: args.collect::<Result<_, _>>()? })
     }
+}
+
+/// What the launches of a run share.
+struct Call<'a> {
+    arguments: &'a Arguments,
+    memory: &'a Memory<'a>,
+    /// The values of extents, integer parameters and the loops of the host around a launch.
+    bindings: Bindings,
+}
+
+/// The value of an extent, a scalar parameter or a loop of the host.
+fn passed(var: &Var, bindings: &Bindings, arguments: &Arguments) -> Result<Arg, Diagnostic> {
+    let value = arguments.scalars.get(var).copied();
+    let value = value.or_else(|| bindings.get(var).map(|&value| Scalar::Int(value)));
+    let value = value.ok_or_else(|| fault(format!("`{var}` has no value")))?;
+    scalar(var.dtype().scalar, value).map(Arg::Scalar).ok_or_else(|| fault(format!("bad value for `{var}`")))
 }
 
 /// The memory that launches use: where each buffer of the metadata lies, and the report.

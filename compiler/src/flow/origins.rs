@@ -351,20 +351,29 @@ impl Search<'_> {
             let images: Vec<_> = tried.iter().filter_map(image).collect();
             images.len() + images.iter().collect::<HashSet<_>>().len()
         };
-        let solutions = self.equations(meeting, &fresh, &tried);
-        let solutions = solutions.into_iter().map(|equations| self.solution(meeting, (&fresh, equations), &hints));
+        // The reader may see the last iteration of a loop only, where each one is that of the loop of the same name. Few samples may not
+        // tell these apart.
+        let n_loops = |forward: &Vec<Expr>| {
+            new.loops().iter().filter(|var| forward.iter().any(|value| value.vars().contains(var))).count()
+        };
+        let solutions = self.equations(meeting, &fresh, &tried).into_iter().map(|equations| {
+            let seen = self.solution(meeting, (&fresh, equations.clone()), (&hints, true));
+            let alike = self.solution(meeting, (&fresh, equations), (&hints, false));
+            let is_better = (quality(&alike), n_loops(&alike)) > (quality(&seen), n_loops(&seen));
+            if is_better { alike } else { seen }
+        });
         // The first of the best.
         let best = solutions.map(|forward| (quality(&forward), forward)).reduce(|a, b| if b.0 > a.0 { b } else { a });
         best.map(|(_, forward)| forward).unwrap_or_default()
     }
 
     /// The loops of the store before, by some equations; what they leave open as the reader saw it, or as a loop of the same name has
-    /// it.
+    /// it: whichever of both is trusted more.
     fn solution(
         &self,
         meeting: &Meeting,
         (fresh, equations): (&[Var], Vec<(Expr, Expr)>),
-        hints: &[Option<Expr>],
+        (hints, trusts_reader): (&[Option<Expr>], bool),
     ) -> Vec<Expr> {
         let (old, new) = (self.before.store(meeting.old.0), self.after.store(meeting.new.0));
         let names = Substitution::new(&old.loops(), fresh.iter().map(Expr::from));
@@ -381,7 +390,7 @@ impl Search<'_> {
             let alike = mine.iter().find(|var| !used.contains(var) && format!("{}'", var.name()) == l.var.name());
             let depends = |value: &Expr| mine.iter().any(|var| value.vars().contains(var));
             let value = match (hint, alike) {
-                (Some(hint), _) if depends(&hint) => hint,
+                (Some(hint), _) if trusts_reader && depends(&hint) => hint,
                 (_, Some(var)) => Expr::from(var),
                 (Some(hint), None) => hint,
                 (None, None) => system.solved.apply(&l.min),

@@ -18,6 +18,13 @@ use crate::reorder::solve::{Loop, System, loops, ranges};
 /// Cases of a value among which nobody looks for those that never come.
 const FEW: usize = 2;
 
+/// Instances at one time that are all compared with each other. Of more, as in unrolled loops, one that comes later in any case is left
+/// to the order of the cases.
+const FEW_AT_ONCE: usize = 8;
+
+/// Most instances at one time; where there are more, nothing is found.
+const MOST_AT_ONCE: usize = 400;
+
 /// The sources of everything that the stores of a program read.
 pub(crate) fn of(observed: &Observed) -> Vec<Sources> {
     let of_store = |reader: &Statement| {
@@ -61,8 +68,13 @@ impl Reader<'_> {
                 .filter(|event| event.store.buffer == *buffer)
                 .flat_map(|event| self.instances(event, indices))
                 .collect();
-            for one in &last {
-                let later = last.iter().filter_map(|other| self.not_before(one, other));
+            if last.len() > MOST_AT_ONCE {
+                return Vec::new();
+            }
+            for (place, one) in last.iter().enumerate() {
+                let (first, rest) = last.split_at(if last.len() > FEW_AT_ONCE { place } else { 0 });
+                let first = first.iter().filter(|other| self.is_earlier(one, other) != Some(true));
+                let later = first.chain(rest).filter_map(|other| self.not_before(one, other));
                 let Some(conditions) =
                     left(self.reader, &one.conditions.iter().cloned().chain(later).collect::<Vec<_>>())
                 else {
@@ -111,11 +123,20 @@ impl Reader<'_> {
         cases
     }
 
+    /// Whether an instance runs before another one in any case, or after it in any case: both are in the same iteration of all loops around
+    /// both.
+    fn is_earlier(&self, one: &Last<'_>, other: &Last<'_>) -> Option<bool> {
+        let (here, there) = (&one.event.store.place, &other.event.store.place);
+        let (common, outer) = (shared(here, there), one.event.shared);
+        let is_same = common > outer && one.at[outer..common] == other.at[outer..common];
+        (is_same && one.event.writer != other.event.writer).then(|| here < there)
+    }
+
     /// The condition that an instance runs after another one that may have written the same element, if there is that one. None if
     /// it always does.
     fn not_before(&self, one: &Last<'_>, other: &Last<'_>) -> Option<Expr> {
         let common = shared(&one.event.store.place, &other.event.store.place);
-        if common <= one.event.shared || one.event.writer == other.event.writer {
+        if common <= one.event.shared || one.event.writer == other.event.writer || self.is_earlier(one, other) == Some(false) {
             return None;
         }
         let known = ranges(&[&self.reader.path]);

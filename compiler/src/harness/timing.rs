@@ -117,6 +117,7 @@ pub fn measure(
     let given = kernel_arguments(func, symbols, arguments).map_err(error)?;
     let plan = generated.plan(&given).map_err(|found| error(found.to_string()))?;
     let n_kernels = plan.launches.len();
+    let launched: Vec<String> = plan.launches.iter().map(|launch| launch.kernel.clone()).collect();
     let plan = repeated(plan, rounds.warm_up + rounds.rounds);
     let options = RunOptions { guard_bytes: 0, ..RunOptions::default() };
     let output = device.session().run(&program, &plan, &options).map_err(|failed| fault(&failed))?;
@@ -127,14 +128,17 @@ pub fn measure(
     let nothing = || error("the program has no kernels".to_owned());
     let total = Times::new(per_round.iter().map(|round| round.iter().sum()).collect()).ok_or_else(nothing)?;
     let mut kernels = Vec::new();
-    for (place, info) in generated.metadata.kernels.iter().enumerate() {
-        let times = Times::new(per_round.iter().map(|round| round[place]).collect()).ok_or_else(nothing)?;
+    for info in &generated.metadata.kernels {
+        // A loop of the host launches a kernel several times, or never.
+        let own = |round: &Vec<u64>| round.iter().zip(&launched).filter(|(_, name)| **name == info.name).map(|(time, _)| time).sum();
+        let times = Times::new(per_round.iter().map(own).collect()).ok_or_else(nothing)?;
+        let n_launches = launched.iter().filter(|name| **name == info.name).count() as u64;
         let mut bytes = 0_u64;
         let mut has_textures = false;
         for arg in &info.args {
             let ArgInfo::Buffer(buffer) = arg else { continue };
             let buffer = &generated.metadata.buffers[*buffer];
-            bytes += buffer.bytes.eval(symbols).map_err(|found| error(found.to_string()))?;
+            bytes += n_launches * buffer.bytes.eval(symbols).map_err(|found| error(found.to_string()))?;
             has_textures |= buffer.image.is_some();
         }
         kernels.push(KernelTimes { name: info.name.clone(), bytes, has_textures, times });

@@ -1,6 +1,6 @@
 //! How a text becomes programs: TVMScript, TVMScript with schedules on blocks, or TE.
 
-use tilewright_ir::phases::synchronized;
+use tilewright_ir::phases::{grouped, synchronized};
 use tilewright_ir::{Buffer, Diagnostic, Module, PrimFunc, validate};
 
 use super::{Program, Programs, scheduled};
@@ -94,13 +94,13 @@ fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
     }
 }
 
-/// Reads the functions of a TVMScript text.
+/// Reads the functions of a TVMScript text. Shared memory belongs to a group, wherever the text allocates it.
 fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let module: Module = tilewright_script::read_module(text)?;
     let programs = module
         .funcs
         .into_iter()
-        .map(|func| Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() })
+        .map(|func| Program { func: grouped(&func), definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() })
         .collect();
     let programs = select(programs, function).map_err(|fault| vec![fault])?;
     Ok(Programs { programs, warnings: Vec::new() })

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_algebra::{Ranges, simplify};
+use tilewright_algebra::{Ranges, linear_in, simplify};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Bindings, Expr, Var};
 use tilewright_verify::reorder::Statement;
@@ -39,18 +39,21 @@ pub(super) fn candidate(
     hints: &Substitution,
 ) -> Candidate {
     let known = ranges(&[&before.path, &after.path]);
-    let unknown = loops(&before.path);
-    let mut system = System {
-        unknown: unknown.clone(),
-        equations: found.pairs.clone(),
-        ranges: &known,
-        solved: Substitution::default(),
+    let (unknown, given) = (loops(&before.path), loops(&after.path));
+    let solved = |more: &[(Expr, Expr)]| {
+        let equations = [more, &found.pairs].concat();
+        let mut system =
+            System { unknown: unknown.clone(), equations, ranges: &known, solved: Substitution::default() };
+        system.solve();
+        system
     };
-    system.solve();
+    let system = solved(&[]);
     let is_chosen = !system.open().is_empty();
+    let same = same_digits(&found.pairs, (&unknown, &given), &known);
+    let others = if is_chosen || same.is_empty() { Vec::new() } else { choices(&solved(&same), &given, hints) };
     let samples = after.path.samples(TRIED);
     let mut best: Option<(usize, Candidate)> = None;
-    for chosen in choices(&system, &loops(&after.path), hints) {
+    for chosen in others.into_iter().chain(choices(&system, &given, hints)) {
         let system = System { unknown: unknown.clone(), equations: Vec::new(), ranges: &known, solved: chosen };
         let forward: Vec<Expr> = unknown.iter().map(|l| simplify(&system.value(l), &known)).collect();
         let tried = Tried { before, forward: &forward, equations: &found.pairs };
@@ -66,6 +69,28 @@ pub(super) fn candidate(
         || Candidate { position, forward: Vec::new(), inside: Vec::new(), rest: Vec::new(), is_chosen },
         |best| best.1,
     )
+}
+
+/// Loops that have the same factor on both sides of an equation, and as many iterations: digits of one number that stay as they are,
+/// where the ranges of the others do not tell how they are divided.
+///
+/// ```text
+/// 14 * k + t = 14 * k' + (8 * q + r), which is below 14 by a condition         k = k', not k' + (8 * q + r) // 14
+/// ```
+fn same_digits(pairs: &[(Expr, Expr)], (before, after): (&[Loop], &[Loop]), known: &Ranges) -> Vec<(Expr, Expr)> {
+    let factor = |expr: &Expr, l: &Loop| linear_in(expr, &l.var, known)?.1.as_const_int().filter(|by| by.abs() > 1);
+    let mut found = Vec::new();
+    for (old, new) in pairs {
+        for one in before {
+            let Some(by) = factor(old, one) else { continue };
+            let is_same = |other: &&Loop| factor(new, other) == Some(by) && other.extent == one.extent;
+            let mut same = after.iter().filter(is_same);
+            if let (Some(other), None) = (same.next(), same.next()) {
+                found.push((Expr::from(&one.var), Expr::from(&other.var) - other.min.clone() + one.min.clone()));
+            }
+        }
+    }
+    found
 }
 
 /// Solutions in which each loop before that no access determines, such as one over time, got some value.

@@ -17,6 +17,9 @@ use super::eval::Interp;
 use super::value::{Eval, Placed, Value, to_int, to_items, to_str, wrong_kind};
 use crate::block_schedule::{BLOCK_PRIMITIVES, BlockRef, BlockSchedule, LOOP_PRIMITIVES, LoopRef};
 
+/// Most steps of a schedule.
+const MOST_STEPS: usize = 1_000;
+
 /// The methods of a schedule that say something about it.
 const QUERIES: [&str; 9] =
     ["work_on", "get_block", "get_sblock", "get_loops", "get_child_blocks", "show", "mod", "trace", "enter_postproc"];
@@ -125,6 +128,12 @@ impl<'a> Interp<'a> {
     /// `sch.name(args)`. A table of the primitives: each arm reads the arguments in TVM's order and calls the builder.
     pub(super) fn block_method(&mut self, schedule: usize, name: &str, args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
+        let n_steps: usize = self.block_schedules[schedule].funcs.iter().map(|one| one.steps().len()).sum();
+        if n_steps >= MOST_STEPS {
+            let message = format!("the schedule has {MOST_STEPS} steps already");
+            let help = "each step is proved by itself; a schedule has as few as possible";
+            return Err(Diagnostic::error("schedule", Some(span), message).with_help(help));
+        }
         let mut args = match self.block_step(schedule, name, args) {
             Ok(done) => return done,
             Err(args) => args,

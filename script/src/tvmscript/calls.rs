@@ -80,6 +80,7 @@ fn binary_named(name: &str) -> Option<BinaryOp> {
         "subtract" | "sub" => "Sub",
         "multiply" | "mul" => "Mul",
         "div" => "Div",
+        "Mod" => "truncmod",
         "FloorDiv" => "floordiv",
         "FloorMod" => "floormod",
         "indexdiv" => "floordiv",

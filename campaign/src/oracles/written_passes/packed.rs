@@ -1,10 +1,10 @@
 //! Calls of functions that check the description of their call: the right one, and wrong ones in each part.
 
 use tilewright_interp::{Argument, Arguments, RunError, TrapKind};
-use tilewright_ir::convention::{PackedField, packed_fields};
-use tilewright_ir::{Bindings, PrimFunc, Scalar, validate};
+use tilewright_ir::convention::packed_fields;
+use tilewright_ir::{PrimFunc, Scalar, validate};
 
-use crate::chain::{ChainLink, differences, interpreter_config};
+use crate::chain::{ChainLink, described, differences, interpreter_config};
 use crate::oracle::{Failure, Outcome, Tally};
 
 /// Calls a function after `make_packed_api` with the right description, which has to leave what the function before leaves, and with
@@ -19,7 +19,7 @@ pub(super) fn calls(
     tally: &mut Tally,
 ) -> Result<(), Outcome> {
     let fields = packed_fields(&before.func);
-    let Some(right) = values(&before.func, &fields, inputs, &before.symbols) else {
+    let Some(right) = described(&before.func, &fields, inputs, &before.symbols) else {
         return Err(Outcome::Undecided("a description has no value".into()));
     };
     let mut left = inputs.clone();
@@ -46,23 +46,6 @@ pub(super) fn calls(
         }
     }
     Ok(())
-}
-
-/// The parts of a right description.
-fn values(func: &PrimFunc, fields: &[PackedField], inputs: &Arguments, symbols: &Bindings) -> Option<Vec<i128>> {
-    let mut known = symbols.clone();
-    for (param, argument) in func.params.iter().zip(&inputs.params) {
-        if let Argument::Scalar(Scalar::Int(value)) = argument {
-            known.insert(param.clone(), *value);
-        }
-    }
-    let mut found = Vec::new();
-    for field in fields {
-        let value = field.value.as_ref().map_or(Some(3), |value| value.eval_index(&known).ok())?;
-        known.insert(field.var.clone(), value);
-        found.push(value);
-    }
-    Some(found)
 }
 
 /// A call with a description.

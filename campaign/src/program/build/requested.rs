@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 
-use tilewright_compiler::passes::{PASSES_ATTRIBUTE, inject_double_buffer};
+use tilewright_compiler::passes::{PASSES_ATTRIBUTE, inject_double_buffer, split_host_device};
+use tilewright_ir::phases::IMPLICIT_BARRIER;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{AttrValue, Buffer, For, ForKind, PrimFunc, Stmt, StmtKind, VIRTUAL_THREAD};
 
@@ -23,7 +24,13 @@ pub(super) fn with_passes(scheduled: Scheduled, passes: &[Requested]) -> PrimFun
         let Ok(body) = Virtual.stmt(&func.body);
         func.body = body;
     }
-    let names = passes.iter().map(|pass| AttrValue::Str(pass.name().to_owned())).collect();
+    if passes.contains(&Requested::ThreadSync) {
+        let Ok(body) = Implicit.stmt(&func.body);
+        func.body = body;
+    }
+    let is_split = split_host_device(&func).is_ok();
+    let asked = passes.iter().filter(|pass| **pass != Requested::SplitHostDevice || is_split);
+    let names = asked.map(|pass| AttrValue::Str(pass.name().to_owned())).collect();
     func.attrs.other.push((PASSES_ATTRIBUTE.to_owned(), AttrValue::List(names)));
     func
 }
@@ -61,6 +68,21 @@ impl Rewrite for Mark<'_> {
         let key = "double_buffer_scope".to_owned();
         let body = Stmt::new(StmtKind::Attr { node, key, value, body: body.clone() });
         Ok(Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: body.into() }).at(stmt.span))
+    }
+}
+
+/// Makes each barrier one that the text does not have, which `thread_sync` removes if threads do not race without it.
+struct Implicit;
+
+impl Rewrite for Implicit {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        if !matches!(stmt.kind, StmtKind::Barrier) {
+            return self.stmt_children(stmt);
+        }
+        let (node, key, value) = (AttrValue::Int(0), IMPLICIT_BARRIER.to_owned(), AttrValue::Int(1));
+        Ok(Stmt::new(StmtKind::Attr { node, key, value, body: stmt.clone().into() }))
     }
 }
 

@@ -17,7 +17,7 @@
 //!
 //! Each thread combines its part of the values, in `own`, unless that is a single value. Shared memory has the values of all threads, and
 //! the statements under the attribute are those that the reader makes of `T.tvm_thread_allreduce`; `lower_thread_allreduce` makes a tree of
-//! them, which is proved where each thread has a single value. The first thread stores the result. The values are combined in another order, which is a premise for floats. Cost: one walk,
+//! them. The first thread stores the result. The values are combined in another order, which is a premise for floats. Cost: one walk,
 //! and the search for the evidence.
 
 use std::convert::Infallible;

@@ -1,0 +1,91 @@
+//! Shared memory that is written outside of the loop over groups, and belongs to each of them.
+//!
+//! ```text
+//! S: shared memory                          for bx in n (blockIdx.x):
+//! for bx in n (blockIdx.x):                     S: shared memory
+//!     for tx in 8 (threadIdx.x):      ->        for tx in 8 (threadIdx.x):
+//!         S[tx] = A[bx, tx]                         S[tx] = A[bx, tx]
+//!         ...                                       ...
+//! ```
+//!
+//! A device gives each group memory of its own, wherever its text declares it, and so does TVM: functions with blocks allocate all
+//! memory at their root, and those with `launch_thread` may allocate in front of the launch. This is what such a text means if one
+//! launch alone uses the memory. Memory that several launches use, or one in a loop of the host, is one for all groups.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use crate::buffer::{Buffer, Scope};
+use crate::func::PrimFunc;
+use crate::stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};
+use crate::visit::Rewrite;
+
+/// Returns the program in which shared memory that one launch uses is allocated inside of its loops over groups.
+pub fn grouped(func: &PrimFunc) -> PrimFunc {
+    let Ok(body) = Inwards.stmt(&func.body);
+    PrimFunc { body, ..func.clone() }
+}
+
+/// Moves allocations.
+struct Inwards;
+
+impl Rewrite for Inwards {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        let stmt = self.stmt_children(stmt)?;
+        match &stmt.kind {
+            StmtKind::Allocate { buffer, body } if buffer.scope == Scope::Shared => {
+                let allocate = |body: &Stmt| {
+                    let (buffer, body) = (buffer.clone(), Arc::new(body.clone()));
+                    Stmt { kind: StmtKind::Allocate { buffer, body }, span: stmt.span }
+                };
+                Ok(inside(buffer, body, &allocate).unwrap_or(stmt))
+            }
+            _ => Ok(stmt),
+        }
+    }
+}
+
+/// A statement with an allocation inside of the loops over groups that are around all uses of a buffer; `None` if there are none.
+fn inside(buffer: &Buffer, stmt: &Stmt, allocate: &dyn Fn(&Stmt) -> Stmt) -> Option<Stmt> {
+    let around = |body: &Stmt| inside(buffer, body, allocate).map(Arc::new);
+    let kind = match &stmt.kind {
+        StmtKind::For(inner) if matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Block(_))) => {
+            let body = inside(buffer, &inner.body, allocate).unwrap_or_else(|| allocate(&inner.body));
+            StmtKind::For(Arc::new(For { body, ..For::clone(inner) }))
+        }
+        StmtKind::Attr { node, key, value, body } if *node != AttrValue::Var(buffer.data.clone()) => {
+            let (node, key, value) = (node.clone(), key.clone(), value.clone());
+            StmtKind::Attr { node, key, value, body: around(body)? }
+        }
+        StmtKind::Allocate { buffer: other, body } => StmtKind::Allocate { buffer: other.clone(), body: around(body)? },
+        StmtKind::DeclBuffer { buffer: view, body } if !view.aliases(buffer) => {
+            StmtKind::DeclBuffer { buffer: view.clone(), body: around(body)? }
+        }
+        StmtKind::Seq(stmts) => {
+            let mut users = (0..stmts.len()).filter(|place| uses(&stmts[*place], buffer));
+            let place = users.next()?;
+            if users.next().is_some() {
+                return None;
+            }
+            let mut stmts = stmts.to_vec();
+            stmts[place] = inside(buffer, &stmts[place], allocate)?;
+            StmtKind::Seq(stmts.into())
+        }
+        StmtKind::Attr { .. }
+        | StmtKind::DeclBuffer { .. }
+        | StmtKind::For(_)
+        | StmtKind::Let { .. }
+        | StmtKind::If { .. }
+        | StmtKind::Store { .. }
+        | StmtKind::Evaluate(_)
+        | StmtKind::Barrier
+        | StmtKind::Assert { .. } => return None,
+    };
+    Some(Stmt { kind, span: stmt.span })
+}
+
+fn uses(stmt: &Stmt, buffer: &Buffer) -> bool {
+    stmt.buffers().iter().any(|used| used.aliases(buffer))
+}
