@@ -590,7 +590,8 @@ fn part_fits<'p>(
 fn assume_inside(access: &Access, question: &mut Question, names: &mut Names) {
     for (index, extent) in access.indices.iter().zip(&access.buffer.shape) {
         let (index, extent) = (names.term(index), names.term(extent));
-        question.assume(&index.at_least(0).and(index.less(extent)), "the access is inside, as that of the program before");
+        question
+            .assume(&index.at_least(0).and(index.less(extent)), "the access is inside, as that of the program before");
     }
 }
 

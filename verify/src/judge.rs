@@ -415,8 +415,7 @@ pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decisi
         }
         // Terms give every division a value, and take a conversion for its operand; evaluation does not.
         (Verdict::Unknown(reason), method) if is_unreplayed(&reason) && path.is_partial() => {
-            let text =
-                "whether it has to hold depends on a division, a shift or a conversion on the way that may have no value";
+            let text = "whether it has to hold depends on a division, a shift or a conversion on the way that may have no value";
             (Verdict::Unknown(Reason::undecided(text)), method)
         }
         decision => decision,

@@ -154,7 +154,8 @@ impl Reader<'_> {
     fn instances<'e>(&self, event: &'e Event<'e>, indices: &[Expr]) -> Vec<Last<'e>> {
         let mut found: Vec<Last<'e>> = Vec::new();
         let is_remainder = |index: &Expr| matches!(index, Expr::Binary(BinaryOp::FloorMod, ..));
-        let in_turn = event.store.indices.iter().zip(indices).any(|(one, other)| is_remainder(one) && is_remainder(other));
+        let in_turn =
+            event.store.indices.iter().zip(indices).any(|(one, other)| is_remainder(one) && is_remainder(other));
         let all = [Search::Bounded, Search::Ends, Search::InTurn];
         for how in all.into_iter().filter(|how| in_turn || *how != Search::InTurn) {
             if let Some((conditions, at)) = self.instance(event, indices, how)

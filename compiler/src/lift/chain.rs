@@ -116,9 +116,9 @@ pub(super) fn spread(op: ReduceOp, parts: &[(Option<Expr>, Expr)]) -> Option<(Ax
     for (place, (_, value)) in placed.iter().rev() {
         source = Expr::IfThenElse(is(*place, BinaryOp::Eq).into(), value.clone().into(), source.into());
     }
-    let conditions = placed.iter().filter_map(|(place, (when, _))| {
-        Some(Expr::binary(BinaryOp::Or, is(*place, BinaryOp::Ne), when.clone()?))
-    });
+    let conditions = placed
+        .iter()
+        .filter_map(|(place, (when, _))| Some(Expr::binary(BinaryOp::Or, is(*place, BinaryOp::Ne), when.clone()?)));
     let condition = conditions.reduce(Expr::and);
     Some((axis, condition, source))
 }

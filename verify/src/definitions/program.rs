@@ -63,7 +63,8 @@ pub fn program_of(
     let assert =
         |cond: &Expr| Stmt::new(StmtKind::Assert { cond: cond.clone(), message: String::new(), is_assumed: false });
     let nest = |stage: &Stage| {
-        keeping(stage, kept).or_else(|| spread(stage)).unwrap_or_else(|| stage.nest(ForKind::Serial))
+        let other = keeping(stage, kept).or_else(|| spread(stage)).or_else(|| branching(stage));
+        other.unwrap_or_else(|| stage.nest(ForKind::Serial))
     };
     let nests = copies.iter().chain(&definition.stages).map(nest);
     let mut body = Stmt::seq(nests.collect());
@@ -155,6 +156,27 @@ fn keeping(stage: &Stage, kept: &[Kept]) -> Option<Stmt> {
     let body = stored(value, &stage.buffer, &at, &Expr::load(&own.tensor, at.clone()))?;
     let inside = |body, axis: &Axis| Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
     Some(stage.axes.iter().rev().fold(body, inside))
+}
+
+/// The nest of a stage whose values are a choice, with a branch for each of its sides: `if cond: C[i] = A[i] else: C[i] = B[i]`. `None` for
+/// other stages.
+fn branching(stage: &Stage) -> Option<Stmt> {
+    let StageBody::Elementwise(value @ Expr::IfThenElse(..)) = &stage.body else { return None };
+    let at: Vec<Expr> = stage.axes.iter().map(|axis| Expr::from(&axis.var)).collect();
+    let inside = |body, axis: &Axis| Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
+    Some(stage.axes.iter().rev().fold(branches(value, &stage.buffer, &at), inside))
+}
+
+/// The stores of a choice, each where it is chosen.
+fn branches(value: &Expr, buffer: &Buffer, at: &[Expr]) -> Stmt {
+    match value {
+        Expr::IfThenElse(cond, then, otherwise) if !cond.reads_memory() && cond.dtype().is_scalar() => {
+            let side = |value: &Expr| Arc::new(branches(value, buffer, at));
+            let (then_body, else_body) = (side(then), Some(side(otherwise)));
+            Stmt::new(StmtKind::If { cond: Expr::clone(cond), then_body, else_body })
+        }
+        _ => Stmt::store(buffer, at.to_vec(), value.clone()),
+    }
 }
 
 /// The stores of a choice whose last value is kept.

@@ -45,7 +45,7 @@ const INPUTS: [(u64, Inputs); 6] = [
 /// Inputs for programs that factorise matrices: of others, a root or a quotient makes nearly all elements NaN.
 const INPUTS_OF_MATRICES: [(u64, Inputs); 1] = [(3, Inputs::Diagonal)];
 
-/// Inputs for programs with indices that are read from memory: others are out of bounds.
+/// Inputs for programs with indices or loops' extents that are read from memory: others are out of bounds.
 const INPUTS_OF_GATHERS: [(u64, Inputs); 3] = [(9, Inputs::Indices), (10, Inputs::Indices), (11, Inputs::Indices)];
 
 /// More inputs for programs that take integers: with these seeds, the integers are near 0.
@@ -280,11 +280,15 @@ fn inputs_of(order: Order, before: Before<'_>, after: &PrimFunc) -> Vec<(u64, In
     tried
 }
 
-/// Whether an index is read from memory.
+/// Whether an index or how often a loop runs is read from memory.
 fn gathers(func: &PrimFunc) -> bool {
     let mut found = false;
     func.body.walk(&mut |stmt| {
-        found |= matches!(&stmt.kind, StmtKind::Store { indices, .. } if indices.iter().any(Expr::reads_memory));
+        found |= match &stmt.kind {
+            StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
+            StmtKind::For(inner) => inner.min.reads_memory() || inner.extent.reads_memory(),
+            _ => false,
+        };
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
                 found |= matches!(part, Expr::Load { indices, .. } if indices.iter().any(Expr::reads_memory));
