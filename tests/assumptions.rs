@@ -8,7 +8,8 @@ mod pairs;
 use pairs::{is_refuted, judge, open, read};
 use tilewright::pipeline::pair::{self, Judged};
 use tilewright::pipeline::{assume, findings::Way};
-use tilewright_ir::PrimFunc;
+use tilewright_ir::equal::funcs_equal;
+use tilewright_ir::{PrimFunc, Stmt, StmtKind};
 use tilewright_verify::Verdict;
 
 /// A function over integers: `A` and `B` of `n` elements, and a parameter `x`.
@@ -172,6 +173,25 @@ fn what_the_function_after_alone_assumes_is_to_be_shown() {
     // What holds of every call may be assumed.
     let two = func(&format!("T.assume(n >= 1)\n{body}"));
     assert_eq!(open(&judged(&one, &two, &[]).reports), Vec::<String>::new());
+}
+
+#[test]
+fn an_assumption_is_no_assertion() {
+    let body = "for i in range(n):\n    B[i] = A[i] + x";
+    let (asserted, assumed) =
+        (func(&format!("assert x > 3, \"x\"\n{body}")), func(&format!("T.assume(x > 3)\n{body}")));
+    let conditions = |func: &PrimFunc| assume::of_function(func).into_iter().map(|one| one.text).collect::<Vec<_>>();
+    assert_eq!((conditions(&asserted), conditions(&assumed)), (Vec::new(), vec!["x > 3".to_owned()]));
+    let StmtKind::Seq(stmts) = &assumed.body.kind else { panic!("one statement") };
+    let StmtKind::Assert { cond, message, is_assumed: true } = &stmts[0].kind else { panic!("{:?}", stmts[0]) };
+    let other = StmtKind::Assert { cond: cond.clone(), message: message.clone(), is_assumed: false };
+    let changed = [&[Stmt::new(other)], &stmts[1..]].concat();
+    let changed = PrimFunc { body: Stmt::seq(changed), ..assumed.clone() };
+    assert!(funcs_equal(&assumed, &assumed, true) && !funcs_equal(&assumed, &changed, false));
+    // What is assumed is no obligation of the function after; what is asserted has to follow.
+    assert_eq!(open(&judged(&assumed, &func(body), &[]).reports), Vec::<String>::new());
+    assert!(!pairs::is_proved(&judged(&asserted, &func(body), &[]).reports));
+    assert!(!pairs::is_proved(&judged(&func(body), &asserted, &[]).reports));
 }
 
 #[test]

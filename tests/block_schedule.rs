@@ -240,6 +240,26 @@ fn what_cannot_be_padded_or_factored_is_an_error_at_the_call() {
     }
 }
 
+#[test]
+fn a_block_that_leaves_values_of_its_axes_out_is_not_reindexed() {
+    let product = "C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]";
+    let reindexed = |step: &str| {
+        let text = reduced("float32", product, &format!("{step}\nsch.reindex(\"C\", (\"write\", 0))"));
+        pipeline::read(&text, None).map(drop)
+    };
+    // Five columns in tiles of four: the block has a predicate about its own axes.
+    let ragged = "sch.transform_block_layout(\"C\", lambda i, j, k: [i, j // 4, j % 4, k])";
+    let faults = reindexed(ragged).err().unwrap_or_default();
+    let is_meant = |fault: &tilewright_ir::Diagnostic| {
+        fault.message.contains("does not run for all values of its axes") && fault.help.is_some()
+    };
+    assert!(faults.len() == 1 && is_meant(&faults[0]), "{faults:?}");
+    // A predicate about loops that were split only keeps them in range.
+    for step in ["sch.split(j, [None, 2])", "sch.split(k, [None, 2])", "sch.split(sch.fuse(i, j), [None, 4])"] {
+        assert!(reindexed(step).is_ok(), "{step}: {:?}", reindexed(step));
+    }
+}
+
 /// Every primitive of the table is a method of a schedule in Python.
 #[test]
 fn every_primitive_is_a_method() {

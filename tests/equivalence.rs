@@ -54,12 +54,12 @@ fn loops_in_another_order() {
 
 #[test]
 fn values_computed_in_another_way() {
-    check("values", 15);
+    check("values", 16);
 }
 
 #[test]
 fn values_kept_in_another_place() {
-    check("storage", 18);
+    check("storage", 19);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn reductions_in_another_order_or_in_stages() {
 
 #[test]
 fn sums_spread_over_stores_and_differences() {
-    check("sums", 12);
+    check("sums", 17);
 }
 
 #[test]
@@ -123,6 +123,11 @@ fn truth_values_in_another_form() {
 #[test]
 fn memory_that_decides_what_runs() {
     check("masks", 8);
+}
+
+#[test]
+fn indices_that_are_read_from_memory() {
+    check("gathers", 6);
 }
 
 #[test]
@@ -137,7 +142,7 @@ fn updates_in_another_order() {
 
 #[test]
 fn recurrences() {
-    check("recurrences", 12);
+    check("recurrences", 17);
 }
 
 #[test]
@@ -179,6 +184,7 @@ fn the_page_counts_all_kinds() {
         "lengths",
         "updates",
         "recurrences",
+        "gathers",
         "sizes",
     ];
     for file in files {

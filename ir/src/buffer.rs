@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::diag::Span;
 use crate::dtype::DataType;
+use crate::eval::Bindings;
 use crate::expr::Expr;
 use crate::var::{Var, fresh_id};
 
@@ -241,9 +242,9 @@ impl Buffer {
         self.shape.len()
     }
 
-    /// Returns the extents if all of them are constants.
+    /// Returns the extents if all of them are constants, or made of constants alone (`56 + 2`).
     pub fn const_shape(&self) -> Option<Vec<i128>> {
-        self.shape.iter().map(Expr::as_const_int).collect()
+        self.shape.iter().map(|extent| extent.eval_index(&Bindings::default()).ok()).collect()
     }
 
     /// Returns whether both buffers are views of the same allocation.

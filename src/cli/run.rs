@@ -71,7 +71,7 @@ enum Outputs {
 enum Choice {
     /// Numbers from the seed
     Random,
-    /// Numbers from the seed, some of the floats NaN, infinite, -0.0 or large
+    /// Numbers from the seed, some of them NaN, infinite, zero or of extreme size
     Special,
     /// Element `i` of parameter `p` holds `i + p / 16`, integers `16 * i + p`
     Positions,
@@ -79,6 +79,8 @@ enum Choice {
     Whole,
     /// Numbers from the seed, with large diagonals of square matrices
     Diagonal,
+    /// Numbers from the seed, integers 0 or 1
+    Indices,
 }
 
 impl From<Choice> for Inputs {
@@ -89,6 +91,7 @@ impl From<Choice> for Inputs {
             Choice::Positions => Self::Positions,
             Choice::Whole => Self::Whole,
             Choice::Diagonal => Self::Diagonal,
+            Choice::Indices => Self::Indices,
         }
     }
 }

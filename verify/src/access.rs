@@ -10,7 +10,7 @@ use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::door::All;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Place, Report, Side, decide, on_the_way, unreached, unsupported, vacuity};
+use crate::judge::{Decision, Judge, Place, Report, Side, all_of, decide, on_the_way, unreached, unsupported, vacuity};
 use crate::map::{assume_addressable, fits, is_operation};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -126,6 +126,12 @@ impl Judge {
 
     /// Checks the program of one side; the accesses of the program after are also compared with those of the one before.
     pub(crate) fn check_program_on(&self, side: Side, func: &PrimFunc) -> Vec<Report> {
+        self.check_program_given(side, func, false)
+    }
+
+    /// The same for a program each access of which is known to be inside of its buffer (`is_inside`), as far as the integers say: no
+    /// operation of its index leaves its type then, if none does at the elements that there are.
+    pub(crate) fn check_program_given(&self, side: Side, func: &PrimFunc, is_inside: bool) -> Vec<Report> {
         if let Some(reason) = not_well_formed(func) {
             let reason = format!("the program is not well formed: {reason}");
             return vec![Self::report(Obligation::Bounds, func.name.clone(), || unsupported(reason))];
@@ -138,7 +144,7 @@ impl Judge {
         let base = Base::new(self, func, &buffers);
         let mut reports = self.check_views(func, &buffers);
         reports.extend(self.in_parallel(|| {
-            sites.par_iter().flat_map_iter(|site| self.check_site(site, side, &base)).collect::<Vec<_>>()
+            sites.par_iter().flat_map_iter(|site| self.check_site(site, (side, is_inside), &base)).collect::<Vec<_>>()
         }));
         reports.extend(self.check_lanes(func));
         reports.extend(
@@ -150,7 +156,7 @@ impl Judge {
         base.grounded(reports)
     }
 
-    fn check_site(&self, site: &Site<'_>, side: Side, base: &Base<'_>) -> Vec<Report> {
+    fn check_site(&self, site: &Site<'_>, (side, is_inside): (Side, bool), base: &Base<'_>) -> Vec<Report> {
         let mut reports = Vec::new();
         let statement = describe(site.stmt);
         for access in accesses(site) {
@@ -161,8 +167,8 @@ impl Judge {
         }
         let parts = index_parts(site);
         if !parts.is_empty() {
-            let report =
-                Self::report(Obligation::Overflow, format!("indices of `{statement}`"), || overflow(&parts, base));
+            let decide = || if is_inside { overflow_inside(site, base) } else { overflow(&parts, base) };
+            let report = Self::report(Obligation::Overflow, format!("indices of `{statement}`"), decide);
             reports.push(report.placed(side, site.stmt.span));
         }
         reports
@@ -424,12 +430,31 @@ fn add_parts(expr: &Expr, path: &Path, found: &mut Vec<(Expr, Path)>) {
 /// Index arithmetic of a statement, each with the way to it: indices, loop bounds, integer conditions.
 fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
     let mut found: Vec<(Expr, Path)> = Vec::new();
-    let mut add = |expr: &Expr, path: &Path| add_parts(expr, path, &mut found);
     for access in accesses(site) {
         for index in &access.indices {
-            add(index, &access.path);
+            add_parts(index, &access.path, &mut found);
         }
     }
+    add_other_parts(site, &mut found);
+    found
+}
+
+/// Index arithmetic of a statement whose accesses are inside of their buffers. What stands in an index is evaluated for its access alone.
+fn overflow_inside(site: &Site<'_>, base: &Base<'_>) -> Decision {
+    let mut others = Vec::new();
+    add_other_parts(site, &mut others);
+    let found = accesses(site);
+    let indices = found.iter().map(|access| {
+        let mut parts = Vec::new();
+        access.indices.iter().for_each(|index| add_parts(index, &access.path, &mut parts));
+        overflow_of(&parts, base, Some(access))
+    });
+    all_of(indices.chain([overflow(&others, base)]))
+}
+
+/// Adds the integer arithmetic of a statement that stands in no index.
+fn add_other_parts(site: &Site<'_>, found: &mut Vec<(Expr, Path)>) {
+    let mut add = |expr: &Expr, path: &Path| add_parts(expr, path, found);
     for (cond, path) in site.stmt.exprs().flat_map(|expr| conditions(expr, &site.path)) {
         for part in without_loads(&cond) {
             add(part, &path);
@@ -458,7 +483,6 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
         }
         _ => {}
     }
-    found
 }
 
 /// The largest parts of a condition that read no memory. What is done with loaded values is no premise of anything, unless it is a
@@ -503,6 +527,11 @@ fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
 
 /// No part of the index arithmetic leaves its type.
 pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
+    overflow_of(parts, base, None)
+}
+
+/// The same for the parts of the index of an access, which is inside of its buffer.
+fn overflow_of(parts: &[(Expr, Path)], base: &Base<'_>, inside: Option<&Access>) -> Decision {
     let mut last = None;
     let mut method = Method::SameText;
     let mut all = All::default();
@@ -511,7 +540,7 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
             Ok(_) => too_large(part, path, bindings).map_or(Seen::Holds, Seen::Fails),
             Err(_) => Seen::Unclear,
         };
-        let prove = || part_fits((part, path), base, &mut last);
+        let prove = || part_fits((part, path), base, inside, &mut last);
         match base.judge.proved_or_tried(path, mixes_bits([part]), look, prove) {
             (Verdict::Proved(grounds), how) => {
                 all.add(grounds);
@@ -527,13 +556,19 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
 fn part_fits<'p>(
     (part, path): (&Expr, &'p Path),
     base: &Base<'_>,
+    inside: Option<&Access>,
     last: &mut Option<(Question, Names, &'p Path)>,
 ) -> Decision {
     let reusable = last.take().filter(|(_, _, known)| *known == path);
     let (mut question, mut names, _) = match reusable {
         Some(kept) => kept,
         None => match base.at(path) {
-            Ok((question, names)) => (question, names, path),
+            Ok((mut question, mut names)) => {
+                if let Some(access) = inside {
+                    assume_inside(access, &mut question, &mut names);
+                }
+                (question, names, path)
+            }
             Err(vacuous) => return vacuous,
         },
     };
@@ -549,6 +584,15 @@ fn part_fits<'p>(
         *last = Some((question, names, path));
     }
     decision
+}
+
+/// The access is inside of its buffer.
+fn assume_inside(access: &Access, question: &mut Question, names: &mut Names) {
+    for (index, extent) in access.indices.iter().zip(&access.buffer.shape) {
+        let (index, extent) = (names.term(index), names.term(extent));
+        question
+            .assume(&index.at_least(0).and(index.less(extent)), "the access is inside, as that of the program before");
+    }
 }
 
 fn too_large(part: &Expr, path: &Path, bindings: &Bindings) -> Option<Counterexample> {

@@ -40,6 +40,16 @@ pub(crate) fn is_each_access_paired(judge: &Judge, after: &PrimFunc, evidence: &
     is_paired && (!is_reordered || is_decided_inside(judge, after))
 }
 
+/// Whether iterations were reordered that store at an index which is read from memory. Such indices are compared as values, which may
+/// wrap, and not as integers.
+pub(crate) fn has_scattered(evidence: &Evidence, after: &PrimFunc) -> bool {
+    let mut found = false;
+    after.body.walk(&mut |stmt| {
+        found |= matches!(&stmt.kind, StmtKind::Store { indices, .. } if indices.iter().any(Expr::reads_memory));
+    });
+    found && matches!(evidence.comparison, Comparison::Iterations(_))
+}
+
 /// Whether two buffers show the same memory.
 fn has_views(func: &PrimFunc) -> bool {
     let buffers = func.buffers();

@@ -413,9 +413,9 @@ pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decisi
         (Verdict::Unknown(reason), method) if is_unreplayed(&reason) && (reads || path.asks_memory()) => {
             (Verdict::Unknown(Reason::new(ReasonKind::Memory, MEMORY_DECIDES)), method)
         }
-        // Terms give every division a value, and evaluation does not.
+        // Terms give every division a value, and take a conversion for its operand; evaluation does not.
         (Verdict::Unknown(reason), method) if is_unreplayed(&reason) && path.is_partial() => {
-            let text = "whether it has to hold depends on a division or a shift on the way that may have no value";
+            let text = "whether it has to hold depends on a division, a shift or a conversion on the way that may have no value";
             (Verdict::Unknown(Reason::undecided(text)), method)
         }
         decision => decision,
@@ -489,6 +489,8 @@ pub(crate) fn free_vars<'e>(exprs: impl IntoIterator<Item = &'e Expr>, bound: &[
 
 #[cfg(test)]
 mod tests {
+    use tilewright_ir::ScalarType;
+
     use super::*;
     use crate::term::Assignment;
 
@@ -517,6 +519,11 @@ mod tests {
         let reason = |path| on_the_way(path, false, internal()).0.to_string();
         assert!(!reason(&of_memory).contains("internal") && reason(&of_memory).contains("what is read"));
         assert!(reason(&asks(Expr::int(7))).contains("internal"));
+        // `int8(i) < 3` is evaluated with wrapping, and read as `i < 3`.
+        let i = Expr::from(&tilewright_ir::Var::index("i"));
+        let converted = |ty: ScalarType| Expr::Cast(ty.into(), i.clone().into());
+        assert!(!reason(&asks(converted(ScalarType::Int8))).contains("internal"));
+        assert!(reason(&asks(converted(ScalarType::Int64))).contains("internal"));
         assert!(!on_the_way(&Path::default(), true, internal()).0.to_string().contains("internal"));
     }
 

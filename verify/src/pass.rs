@@ -129,8 +129,10 @@ impl Judge {
             Comparison::Packed => self.check_packed((before, after), evidence),
             Comparison::Scalarized(claim) => self.check_scalarized((before, after), evidence, claim),
         });
-        let own = self.check_program_on(Side::After, after);
         let is_inherited = are_paired && reports.iter().all(|report| report.verdict.is_proved());
+        // Where the program before stays in its buffers, so does each image of an index of it.
+        let is_inside = is_inherited && self.takes_over && !inherited::has_scattered(evidence, after);
+        let own = self.check_program_given(Side::After, after, is_inside);
         reports.extend(if is_inherited { self.given(&[Obligation::Bounds], own) } else { own });
         base.grounded(reports)
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Traps, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, ScalarType, Stmt, StmtKind, Traps, UnaryOp, Var};
 
 use crate::goal::Kind;
 use crate::question::Question;
@@ -232,11 +232,15 @@ impl Path {
         self.exprs().any(Expr::reads_memory)
     }
 
-    /// Whether something on the way may have no value: a division, or a shift, whose right operand is no constant.
+    /// Whether something on the way may have no value as an integer: a division, or a shift, whose right operand is no constant, or a
+    /// conversion to a type that does not have all values of its operand's type.
     pub(crate) fn is_partial(&self) -> bool {
         let mut found = false;
         for expr in self.exprs() {
-            expr.walk(&mut |part| found |= trapping_operand(part).is_some_and(|(by, _)| by.as_const_int().is_none()));
+            expr.walk(&mut |part| {
+                found |= trapping_operand(part).is_some_and(|(by, _)| by.as_const_int().is_none());
+                found |= matches!(part, Expr::Cast(ty, value) if is_narrower(ty.scalar, value.dtype().scalar));
+            });
         }
         found
     }
@@ -259,6 +263,12 @@ impl Path {
             }
         })
     }
+}
+
+/// Whether an integer type lacks values of another one.
+fn is_narrower(ty: ScalarType, other: ScalarType) -> bool {
+    let ranges = ty.integer_range().zip(other.integer_range());
+    ty != ScalarType::Bool && ranges.is_some_and(|((low, high), (least, most))| least < low || high < most)
 }
 
 /// A walk over all iterations of a path.

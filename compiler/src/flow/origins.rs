@@ -1,5 +1,6 @@
 //! Which stores of two programs write the same values: both are followed back from what they leave, side by side.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use tilewright_algebra::simplify;
@@ -165,6 +166,23 @@ impl Found {
         Self { samples, equations: Vec::new(), meetings: Vec::new(), opened_before, opened_after }
     }
 
+    /// What a value is compared with is looked at where the value is: the claim opens a store for all that is read of it.
+    fn open_both(&mut self) {
+        loop {
+            let opened = self.opened_before.len() + self.opened_after.len();
+            for Meeting { old: (old, _), new: (new, _) } in &self.meetings {
+                match (self.opened_before.contains(old), self.opened_after.contains(new)) {
+                    (true, false) => self.opened_after.push(*new),
+                    (false, true) => self.opened_before.push(*old),
+                    _ => {}
+                }
+            }
+            if self.opened_before.len() + self.opened_after.len() == opened {
+                return;
+            }
+        }
+    }
+
     /// Looks for more where conditions hold, if that is so for one of the instances that are tried.
     fn under(&mut self, conditions: &[Choice], look: impl FnOnce(&mut Self)) {
         // What is in terms of loops that are to be found has no value yet.
@@ -206,7 +224,8 @@ impl Search<'_> {
         let itself: Vec<Expr> = self.after.store(new).loops().iter().map(Expr::from).collect();
         let mut found = Found::of(samples(&self.after.store(new).path));
         self.pairs(&self.before.values(old, at), &self.after.values(new, &itself), DEPTH, &mut found);
-        for meeting in found.meetings {
+        found.open_both();
+        for meeting in std::mem::take(&mut found.meetings) {
             self.meet(&meeting, new);
         }
         (self.stores[new].opened_before, self.stores[new].opened_after) = (found.opened_before, found.opened_after);
@@ -401,24 +420,24 @@ impl Search<'_> {
         fresh.iter().map(|var| again(&again(&Expr::from(var)))).collect()
     }
 
-    /// The equations between the indices of what both read, for each pair of cases in which there are most of them.
+    /// The equations between the indices of what both read, for each pair of cases, those with most of them first: they may be those of
+    /// a single instance, as where a loop starts.
     fn equations(&self, meeting: &Meeting, fresh: &[Var], tried: &[Bindings]) -> Vec<Vec<(Expr, Expr)>> {
         let itself: Vec<Expr> = self.after.store(meeting.new.0).loops().iter().map(Expr::from).collect();
         let fresh: Vec<Expr> = fresh.iter().map(Expr::from).collect();
-        let mut best: Vec<Vec<(Expr, Expr)>> = Vec::new();
+        let mut all: Vec<Vec<(Expr, Expr)>> = Vec::new();
         for new in self.after.values(meeting.new.0, &itself) {
             for old in self.before.values(meeting.old.0, &fresh) {
                 let mut found = Found::of(tried.to_vec());
                 self.pairs(&[old], std::slice::from_ref(&new), DEPTH, &mut found);
-                let most = best.first().map_or(0, Vec::len);
-                if found.equations.len() > most || best.is_empty() {
-                    best = vec![found.equations];
-                } else if found.equations.len() == most && !best.contains(&found.equations) && best.len() < MOST_TRIED {
-                    best.push(found.equations);
+                if !all.contains(&found.equations) {
+                    all.push(found.equations);
                 }
             }
         }
-        best
+        all.sort_by_key(|equations| Reverse(equations.len()));
+        all.truncate(MOST_TRIED);
+        all
     }
 
     /// The loops before at a meeting, in terms of the loops of the store after, as far as the reader that saw both tells.

@@ -170,12 +170,16 @@ impl Reader<'_> {
         found
     }
 
-    /// The last instances of a store at some time that may have written an element: as a condition of the store bounds its loops, and
-    /// as these end.
+    /// The last instances of a store at some time that may have written an element: as a condition of the store bounds its loops, as
+    /// these end, and where remainders are equal because the numbers are, as for the slots of a buffer that is used in turn.
     fn instances<'e>(&self, event: &'e Event<'e>, indices: &[Expr]) -> Vec<Last<'e>> {
         let mut found: Vec<Last<'e>> = Vec::new();
-        for is_bounded in [true, false] {
-            if let Some((conditions, at)) = self.instance(event, indices, is_bounded)
+        let is_remainder = |index: &Expr| matches!(index, Expr::Binary(BinaryOp::FloorMod, ..));
+        let in_turn =
+            event.store.indices.iter().zip(indices).any(|(one, other)| is_remainder(one) && is_remainder(other));
+        let all = [Search::Bounded, Search::Ends, Search::InTurn];
+        for how in all.into_iter().filter(|how| in_turn || *how != Search::InTurn) {
+            if let Some((conditions, at)) = self.instance(event, indices, how)
                 && found.iter().all(|known| known.at != at)
             {
                 found.push(Last { event, conditions, at });
@@ -186,7 +190,7 @@ impl Reader<'_> {
 
     /// The last instance of a store at some time that wrote an element, and the conditions that there is one. None if there is never
     /// one.
-    fn instance(&self, event: &Event<'_>, indices: &[Expr], is_bounded: bool) -> Option<(Vec<Expr>, Vec<Expr>)> {
+    fn instance(&self, event: &Event<'_>, indices: &[Expr], how: Search) -> Option<(Vec<Expr>, Vec<Expr>)> {
         let mine: Vec<Expr> = self.reader.loops().iter().map(Expr::from).collect();
         let theirs = event.store.loops();
         let fresh = theirs.iter().map(|var| Var::new(format!("{}'", var.name()), var.dtype())).collect::<Vec<_>>();
@@ -197,6 +201,9 @@ impl Reader<'_> {
         let inner = unknown.iter().fold(known.clone(), |known, l| known.with_loop(&l.var, &l.min, &l.extent));
         let mut equations: Vec<(Expr, Expr)> =
             event.store.indices.iter().map(of).zip(indices.iter().cloned()).collect();
+        if how == Search::InTurn {
+            equations.iter_mut().for_each(numerators);
+        }
         equations.extend(fresh.iter().map(Expr::from).zip(mine.iter().cloned()).take(event.shared));
         let mut system =
             System { unknown: unknown.clone(), equations, ranges: &inner, solved: Substitution::default() };
@@ -205,7 +212,7 @@ impl Reader<'_> {
             system.found(&fresh[event.shared], &(mine[event.shared].clone() - Expr::int(1)));
             system.solve();
         }
-        if is_bounded {
+        if how == Search::Bounded {
             bounded(&mut system, event.store, &of);
         }
         last(&mut system);
@@ -220,6 +227,26 @@ impl Reader<'_> {
             conditions.push(at[event.shared].clone().lt(mine[event.shared].clone()));
         }
         left(self.reader, &conditions).map(|conditions| (conditions, at))
+    }
+}
+
+/// Which last instance of a store is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// The last one that the conditions of the store allow.
+    Bounded,
+    /// That at the ends of the loops.
+    Ends,
+    /// That with the same number, where the index is a remainder.
+    InTurn,
+}
+
+/// Two remainders by the same number as what they are remainders of.
+fn numerators(equation: &mut (Expr, Expr)) {
+    if let (Expr::Binary(BinaryOp::FloorMod, x, c), Expr::Binary(BinaryOp::FloorMod, y, d)) = &*equation
+        && c == d
+    {
+        *equation = (Expr::clone(x), Expr::clone(y));
     }
 }
 

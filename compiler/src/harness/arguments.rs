@@ -6,10 +6,11 @@
 //! | choice | element `i` of parameter `p` (from 1), in row-major order |
 //! |---|---|
 //! | random | a number from the seed: floats from -2 to 2, integers from -100 to 100 |
-//! | special | the same, except that some floats are NaN, infinite, -0.0 or large |
+//! | special | the same, except that some floats are NaN, infinite, zeros of both signs or large, and some integers large or small |
 //! | positions | `i + p / 16` as a float, `16 * i + p` as an integer: which element of which parameter it is |
 //! | whole | floats are whole numbers from -2 to 2, whose sums are exact; integers as in random |
 //! | diagonal | as in random, and the diagonals of square matrices of floats are larger than their rows together |
+//! | indices | as in random, and integers are 0 or 1, which are indices of most axes |
 
 use tilewright_interp::{Argument, Tensor};
 use tilewright_ir::scalar::round_float;
@@ -25,7 +26,8 @@ pub enum Inputs {
     /// Pseudo-random values ([`Numbers::value`]).
     #[default]
     Random,
-    /// Pseudo-random values, some of them NaN, infinite, -0.0 or large ([`Numbers::value_or_special`]).
+    /// Pseudo-random values, some of them NaN, infinite, zeros or large ([`Numbers::value_or_special`],
+    /// [`Numbers::value_or_extreme`]).
     Special,
     /// Values that encode the parameter and the position. They differ from each other as far as the type has room.
     Positions,
@@ -33,6 +35,8 @@ pub enum Inputs {
     Whole,
     /// Pseudo-random values with dominant diagonals, for which factorisations of matrices exist.
     Diagonal,
+    /// Pseudo-random floats, and integers that are 0 or 1.
+    Indices,
 }
 
 impl Inputs {
@@ -44,6 +48,7 @@ impl Inputs {
             Self::Positions => "positions",
             Self::Whole => "whole",
             Self::Diagonal => "diagonal",
+            Self::Indices => "indices",
         }
     }
 }
@@ -109,13 +114,20 @@ impl Draw {
                 let diagonal = Diagonal::of(dtype, shape);
                 Tensor::from_lanes(dtype, shape, |at| diagonal.raised(at, numbers.after(at).value(ty), ty))
             }
-            Inputs::Random | Inputs::Whole | Inputs::Diagonal => {
+            Inputs::Indices if ty.is_integer() => {
+                Tensor::from_lanes(dtype, shape, |at| Scalar::Int(i128::from(numbers.after(at).next() >> 32 & 1)))
+            }
+            Inputs::Random | Inputs::Whole | Inputs::Diagonal | Inputs::Indices => {
                 Tensor::from_lanes(dtype, shape, |at| numbers.after(at).value(ty))
             }
             Inputs::Special => {
                 // One value may take two numbers of the stream, so the values follow from each other.
                 let mut numbers = numbers;
-                Tensor::from_fn(dtype, shape, |_| numbers.value_or_special(ty))
+                let is_integer = ty.is_integer();
+                let value = |numbers: &mut Numbers| {
+                    if is_integer { numbers.value_or_extreme(ty) } else { numbers.value_or_special(ty) }
+                };
+                Tensor::from_fn(dtype, shape, |_| value(&mut numbers))
             }
             Inputs::Positions => Tensor::from_lanes(dtype, shape, |at| position(ty, part, at)),
         };

@@ -73,7 +73,17 @@ impl Numbers {
         }
     }
 
-    /// Draws a value as [`Numbers::value`] does, except that one float in eight is NaN, an infinity, -0.0, or of the
+    /// Draws an integer as [`Numbers::value`] does, except that one in four is the least or the greatest of its type, half of that, or
+    /// beyond the range of a narrower type.
+    pub fn value_or_extreme(&mut self, ty: ScalarType) -> Scalar {
+        let bits = self.next();
+        let Some((low, high)) = ty.integer_range().filter(|_| bits.is_multiple_of(4)) else { return self.value(ty) };
+        let odd = [low, high, high / 2 + 1, 0, 200, 300, 40_000, -1];
+        let at = usize::try_from(bits >> 32).unwrap_or(0) % odd.len();
+        Scalar::Int(odd[at].clamp(low, high))
+    }
+
+    /// Draws a value as [`Numbers::value`] does, except that one float in eight is NaN, an infinity, a zero of either sign, or of the
     /// largest `float16` magnitude.
     pub fn value_or_special(&mut self, ty: ScalarType) -> Scalar {
         let bits = self.next();
@@ -81,7 +91,7 @@ impl Numbers {
             return self.value(ty);
         }
         let large = tilewright_ir::scalar::round_float(ty, MAX_FLOAT16);
-        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, large, -large];
+        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, large, -large, 0.0];
         let at = usize::try_from(bits >> 32).unwrap_or(0) % odd.len();
         Scalar::Float(odd[at])
     }

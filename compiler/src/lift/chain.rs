@@ -6,11 +6,15 @@
 //! ```
 //!
 //! The store behind the others is the reduction: what it reads is followed back through stores that combine in the same way, until
-//! its own value of an earlier iteration is reached. These stores are *links*. Only integers are combined like that: a sum of floats
-//! is rounded after each store.
+//! its own value of an earlier iteration is reached. These stores are *links*. A sum of floats is rounded after each store, so that each
+//! link is an iteration of its own, of one more reduced axis:
+//!
+//! ```text
+//! C[i] = sum over k, part of (A[i, k] if part == 0 else B[i, k])        where part == 0 or k < 5
+//! ```
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Expr, Instance, ReduceOp, SharedExpr};
+use tilewright_ir::{Axis, BinaryOp, Expr, Instance, ReduceOp, SharedExpr, Var};
 
 use super::definition::Lifter;
 
@@ -69,8 +73,7 @@ impl Lifter<'_> {
             links.push(Link { store: writer, at: latest.at, when: latest.when, so_far, source });
             pieces = inside;
         }
-        let is_exact = store.value.dtype().scalar.is_integer();
-        (is_exact || links.len() == 1).then_some(Chain { op, links, pieces, read })
+        Some(Chain { op, links, pieces, read })
     }
 
     /// How a store combines one of its reads with another value, by this operator if one is given.
@@ -101,6 +104,23 @@ fn put(piece: &Instance, at: &Substitution) -> Instance {
         store: piece.store,
         at: piece.at.iter().map(|value| at.apply(value)).collect(),
     }
+}
+
+/// What all links combine, in their order in time, one in each iteration of an axis; with the condition that there is one.
+pub(super) fn spread(op: ReduceOp, parts: &[(Option<Expr>, Expr)]) -> Option<(Axis, Option<Expr>, Expr)> {
+    let count = i64::try_from(parts.len()).ok()?;
+    let placed: Vec<(i64, &(Option<Expr>, Expr))> = (0..count).zip(parts).collect();
+    let axis = Axis { var: Var::index("part"), extent: Expr::int(count) };
+    let is = |place: i64, op| Expr::binary(op, Expr::from(&axis.var), Expr::int(place));
+    let mut source = op.identity_expr(parts.first()?.1.dtype().scalar);
+    for (place, (_, value)) in placed.iter().rev() {
+        source = Expr::IfThenElse(is(*place, BinaryOp::Eq).into(), value.clone().into(), source.into());
+    }
+    let conditions = placed
+        .iter()
+        .filter_map(|(place, (when, _))| Some(Expr::binary(BinaryOp::Or, is(*place, BinaryOp::Ne), when.clone()?)));
+    let condition = conditions.reduce(Expr::and);
+    Some((axis, condition, source))
 }
 
 /// What all links combine, in their order in time: each under its condition.

@@ -21,7 +21,7 @@ use tilewright_verify::flow::Observed;
 use tilewright_verify::path::Step;
 use tilewright_verify::reorder::Statement;
 
-use super::chain::{Chain, Link, joined};
+use super::chain::{Chain, Link, joined, spread};
 use crate::flow::sources;
 use crate::reorder::solve::{Loop, loops, ranges};
 
@@ -324,12 +324,27 @@ impl Lifter<'_> {
         pieces.retain(|piece| piece.store != Some(place));
         let init = self.read(&reduction.read, &pieces, &first, depth)?;
         let init = (init != reduction.op.identity_expr(store.value.dtype().scalar)).then_some(init);
-        let source = self.source(reduction, &at, depth)?;
-        Ok(StageBody::Reduce { op: reduction.op, axes, init, condition, source })
+        let op = reduction.op;
+        let parts = self.parts(reduction, &at, depth)?;
+        let nothing = || "a reduction combines nothing".to_owned();
+        if parts.len() > 1 && !store.value.dtype().scalar.is_integer() {
+            let (axis, when, source) = spread(op, &parts).ok_or_else(nothing)?;
+            axes.push(axis);
+            let condition = condition.into_iter().chain(when).reduce(Expr::and);
+            return Ok(StageBody::Reduce { op, axes, init, condition, source });
+        }
+        self.links.extend(reduction.links.iter().skip(1).map(|link| link.store));
+        let source = joined(op, parts).ok_or_else(nothing)?;
+        Ok(StageBody::Reduce { op, axes, init, condition, source })
     }
 
-    /// What a reduction combines.
-    fn source(&mut self, reduction: &Reduction, at: &Substitution, depth: usize) -> Result<Expr, String> {
+    /// What a reduction combines, in the order in time: each value with the condition that it takes part.
+    fn parts(
+        &mut self,
+        reduction: &Reduction,
+        at: &Substitution,
+        depth: usize,
+    ) -> Result<Vec<(Option<Expr>, Expr)>, String> {
         let mut parts = Vec::new();
         for link in reduction.links.iter().rev() {
             let store = self.statement(link.store).clone();
@@ -344,8 +359,7 @@ impl Lifter<'_> {
             let value = self.observed.with_loads(&there.apply(&link.source), loads);
             parts.push((link.when.as_ref().map(|when| at.apply(when)), value));
         }
-        self.links.extend(reduction.links.iter().skip(1).map(|link| link.store));
-        joined(reduction.op, parts).ok_or_else(|| "a reduction combines nothing".into())
+        Ok(parts)
     }
 
     /// A condition on the way to a store that is not asserted in any case.

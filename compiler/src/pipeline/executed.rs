@@ -18,7 +18,7 @@ use std::fmt;
 
 use crate::harness::engine::StageProgram;
 use tilewright_ir::{BinaryOp, Definition, Evidence, Expr, PrimFunc};
-use tilewright_verify::{Method, Obligation, Reason, ReasonKind, Report, Verdict};
+use tilewright_verify::{Method, Obligation, Premise, Reason, ReasonKind, Report, Verdict};
 
 pub use proposals::{Model, models};
 
@@ -110,8 +110,10 @@ pub fn refute_in(
         let what = "floats are divided, given to functions, or narrower than 32 bits";
         return Runs::Not(format!("{what}, so that results depend on the order in which others are combined"));
     }
+    // Calls with which the program before leaves its buffers are no calls if that is a premise.
+    let is_defined = !Premise::of_reports(reports).is_empty();
     let report = &mut reports[open];
-    match search::difference(order, (before, after), evidence, models) {
+    match search::difference((order, is_defined), (before, after), evidence, models) {
         Ok(mut found) => {
             if let Some(reason) = report.verdict.reason() {
                 found.text = format!("{}; the judge: {reason}", found.text);

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use tilewright_algebra::{Ranges, linear_in, simplify};
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Bindings, Expr, Var};
+use tilewright_ir::{BinaryOp, Bindings, Expr, Var};
+use tilewright_verify::path::Step;
 use tilewright_verify::reorder::Statement;
 
 use super::equations::Equations;
@@ -40,8 +41,17 @@ pub(super) fn candidate(
 ) -> Candidate {
     let known = ranges(&[&before.path, &after.path]);
     let (unknown, given) = (loops(&before.path), loops(&after.path));
+    let mut equations = found.pairs.clone();
+    for step in &before.path.steps {
+        // A store that runs in one iteration alone.
+        if let Step::Guard(Expr::Binary(BinaryOp::Eq, a, b), true) = step
+            && matches!((&**a, &**b), (Expr::Var(_), Expr::Int { .. }))
+        {
+            equations.push((Expr::clone(a), Expr::clone(b)));
+        }
+    }
     let solved = |more: &[(Expr, Expr)]| {
-        let equations = [more, &found.pairs].concat();
+        let equations = [more, &equations].concat();
         let mut system =
             System { unknown: unknown.clone(), equations, ranges: &known, solved: Substitution::default() };
         system.solve();

@@ -18,9 +18,15 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Axis, Buffer, Definition, Expr, ForKind, Kept, PrimFunc, Stage, StageBody, Stmt, StmtKind, Var};
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{
+    Axis, BinaryOp, Buffer, Definition, Expr, ForKind, Kept, PrimFunc, Stage, StageBody, Stmt, StmtKind, Var,
+};
 
 use super::summands::{exprs, not_well_formed};
+
+/// Iterations of an axis that may become stores.
+const MOST_SPREAD: i128 = 16;
 
 /// The program that computes a definition, with the parameters and the assertions of a function.
 ///
@@ -56,7 +62,10 @@ pub fn program_of(
     }
     let assert =
         |cond: &Expr| Stmt::new(StmtKind::Assert { cond: cond.clone(), message: String::new(), is_assumed: false });
-    let nest = |stage: &Stage| keeping(stage, kept).unwrap_or_else(|| stage.nest(ForKind::Serial));
+    let nest = |stage: &Stage| {
+        let other = keeping(stage, kept).or_else(|| spread(stage)).or_else(|| branching(stage));
+        other.unwrap_or_else(|| stage.nest(ForKind::Serial))
+    };
     let nests = copies.iter().chain(&definition.stages).map(nest);
     let mut body = Stmt::seq(nests.collect());
     for stage in definition.stages.iter().rev().chain(copies.iter().rev()) {
@@ -66,6 +75,60 @@ pub fn program_of(
     }
     let body = Stmt::seq(asserted.iter().map(assert).chain([body]).collect());
     Ok(PrimFunc { body, ..func.clone() })
+}
+
+/// The nest of a reduction whose last axis chooses what is combined, with a store for each of its iterations in the place of the innermost
+/// loop: `for k: C[i] += A[i, k]; C[i] += B[i, k]`. `None` for other stages.
+fn spread(stage: &Stage) -> Option<Stmt> {
+    let StageBody::Reduce { op, axes, init, condition, source } = &stage.body else { return None };
+    let (last, outer) = axes.split_last()?;
+    let count = last.extent.as_const_int().filter(|count| (2..=MOST_SPREAD).contains(count))?;
+    let Expr::IfThenElse(cond, ..) = source else { return None };
+    if !matches!(&**cond, Expr::Binary(BinaryOp::Eq, a, _) if **a == Expr::from(&last.var)) {
+        return None;
+    }
+    let at: Vec<Expr> = stage.axes.iter().map(|axis| Expr::from(&axis.var)).collect();
+    let so_far = Expr::load(&stage.buffer, at.clone());
+    let update = |place: i128| {
+        let here = Expr::Int { value: place, ty: last.var.dtype().scalar };
+        let here = Substitution::new([&last.var], [here]);
+        let value = decided(&here.apply(source));
+        let update = Stmt::store(&stage.buffer, at.clone(), Expr::binary(op.combine(), so_far.clone(), value));
+        match condition.as_ref().map(|cond| decided(&here.apply(cond))) {
+            Some(cond) if cond.as_const_int() == Some(0) => None,
+            Some(cond) if cond.as_const_int().is_none() => Some(Stmt::guarded(cond, update)),
+            _ => Some(update),
+        }
+    };
+    let start = init.clone().unwrap_or_else(|| op.identity_expr(stage.buffer.dtype.scalar));
+    let inside = |body, axis: &Axis| Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
+    let updates = outer.iter().rev().fold(Stmt::seq((0..count).filter_map(update).collect()), inside);
+    let body = Stmt::seq(vec![Stmt::store(&stage.buffer, at.clone(), start), updates]);
+    Some(stage.axes.iter().rev().fold(body, inside))
+}
+
+/// An expression without the choices and the parts of conditions that constants decide.
+fn decided(expr: &Expr) -> Expr {
+    let parts = |a: &Expr, b: &Expr| (decided(a), decided(b));
+    match expr {
+        Expr::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => match (a.as_const_int(), b.as_const_int()) {
+            (Some(a), Some(b)) => Expr::bool((a == b) == (*op == BinaryOp::Eq)),
+            _ => expr.clone(),
+        },
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
+            let (a, b) = parts(a, b);
+            match a.as_const_int() {
+                Some(value) if (value != 0) == (*op == BinaryOp::And) => b,
+                Some(_) => a,
+                None => Expr::binary(*op, a, b),
+            }
+        }
+        Expr::IfThenElse(cond, a, b) => match decided(cond).as_const_int() {
+            Some(value) => decided(if value != 0 { a } else { b }),
+            None => expr.clone(),
+        },
+        _ => expr.clone(),
+    }
 }
 
 /// Whether something is computed from what the call found in a parameter: an element may be kept as it is without that.
@@ -93,6 +156,27 @@ fn keeping(stage: &Stage, kept: &[Kept]) -> Option<Stmt> {
     let body = stored(value, &stage.buffer, &at, &Expr::load(&own.tensor, at.clone()))?;
     let inside = |body, axis: &Axis| Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
     Some(stage.axes.iter().rev().fold(body, inside))
+}
+
+/// The nest of a stage whose values are a choice, with a branch for each of its sides: `if cond: C[i] = A[i] else: C[i] = B[i]`. `None` for
+/// other stages.
+fn branching(stage: &Stage) -> Option<Stmt> {
+    let StageBody::Elementwise(value @ Expr::IfThenElse(..)) = &stage.body else { return None };
+    let at: Vec<Expr> = stage.axes.iter().map(|axis| Expr::from(&axis.var)).collect();
+    let inside = |body, axis: &Axis| Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
+    Some(stage.axes.iter().rev().fold(branches(value, &stage.buffer, &at), inside))
+}
+
+/// The stores of a choice, each where it is chosen.
+fn branches(value: &Expr, buffer: &Buffer, at: &[Expr]) -> Stmt {
+    match value {
+        Expr::IfThenElse(cond, then, otherwise) if !cond.reads_memory() && cond.dtype().is_scalar() => {
+            let side = |value: &Expr| Arc::new(branches(value, buffer, at));
+            let (then_body, else_body) = (side(then), Some(side(otherwise)));
+            Stmt::new(StmtKind::If { cond: Expr::clone(cond), then_body, else_body })
+        }
+        _ => Stmt::store(buffer, at.to_vec(), value.clone()),
+    }
 }
 
 /// The stores of a choice whose last value is kept.

@@ -137,6 +137,19 @@ fn is_in_type(var: &Var, value: i128) -> bool {
     var.dtype().scalar.integer_range().is_some_and(|(low, high)| (low..=high).contains(&value))
 }
 
+/// Where a conversion to a narrower integer wraps: behind the greatest and before the least value of the type.
+fn narrowed(part: &Expr) -> Vec<i128> {
+    let Expr::Cast(ty, value) = part else { return Vec::new() };
+    match (ty.scalar.integer_range(), value.dtype().scalar.integer_range()) {
+        (Some((low, high)), Some((least, most))) => [(low - 1, least <= low - 1), (high + 1, high < most)]
+            .into_iter()
+            .filter(|end| end.1)
+            .map(|end| end.0)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Numbers near those that the programs compare, add or count with, by their size; the least ones are tried anyway.
 fn near_constants(programs: &[&PrimFunc]) -> Vec<i128> {
     let mut constants: BTreeSet<i128> = BTreeSet::new();
@@ -146,7 +159,10 @@ fn near_constants(programs: &[&PrimFunc]) -> Vec<i128> {
             for expr in stmt.exprs() {
                 // What is stored, and not compared with anything, decides nothing.
                 let is_plain = stored == Some(expr) && matches!(expr, Expr::Int { .. });
-                expr.walk(&mut |part| constants.extend(part.as_const_int().filter(|_| !is_plain)));
+                expr.walk(&mut |part| {
+                    constants.extend(part.as_const_int().filter(|_| !is_plain));
+                    constants.extend(narrowed(part));
+                });
             }
         });
     }

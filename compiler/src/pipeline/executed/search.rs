@@ -5,7 +5,7 @@
 use std::cell::Cell;
 
 use tilewright_interp::{Arguments, Config as InterpConfig};
-use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, UnaryOp, Var};
+use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, StmtKind, UnaryOp, Var};
 use tilewright_verify::Counterexample;
 
 use super::proposals::{Choice, Model, proposals};
@@ -33,11 +33,20 @@ const MAX_PARAM_BYTES: u64 = 1 << 24;
 const EXTENTS: [&[i128]; 6] = [&[], &[1], &[2, 3, 5, 4], &[5, 4, 3, 2], &[17, 1, 3, 2], &[23, 19, 37, 11]];
 
 /// The inputs that are tried, in this order.
-const INPUTS: [(u64, Inputs); 4] =
-    [(0, Inputs::Positions), (0, Inputs::Random), (1, Inputs::Random), (2, Inputs::Special)];
+const INPUTS: [(u64, Inputs); 6] = [
+    (0, Inputs::Positions),
+    (0, Inputs::Random),
+    (1, Inputs::Random),
+    (2, Inputs::Special),
+    (8, Inputs::Special),
+    (12, Inputs::Whole),
+];
 
 /// Inputs for programs that factorise matrices: of others, a root or a quotient makes nearly all elements NaN.
 const INPUTS_OF_MATRICES: [(u64, Inputs); 1] = [(3, Inputs::Diagonal)];
+
+/// Inputs for programs with indices or loops' extents that are read from memory: others are out of bounds.
+const INPUTS_OF_GATHERS: [(u64, Inputs); 3] = [(9, Inputs::Indices), (10, Inputs::Indices), (11, Inputs::Indices)];
 
 /// More inputs for programs that take integers: with these seeds, the integers are near 0.
 const INPUTS_OF_SCALARS: [(u64, Inputs); 4] =
@@ -52,12 +61,13 @@ const SEEDS_OF_WHOLE: [u64; 6] = [0, 1, 4, 5, 6, 7];
 /// Choices of extents for each condition that only one of the programs asserts.
 const FOREIGN_EXTENTS: u64 = 3;
 
-/// Extents, inputs and a difference between the two executions.
+/// Extents, inputs and a difference between the two executions. That the program before traps is none if `is_defined` says that it is a
+/// premise that it does not.
 ///
 /// # Errors
 /// None was found: what the runs showed, or why there was none.
 pub(super) fn difference(
-    order: Order,
+    (order, is_defined): (Order, bool),
     (before, after): (Before<'_>, &PrimFunc),
     evidence: Option<&Evidence>,
     models: &[Model],
@@ -77,7 +87,7 @@ pub(super) fn difference(
     let tried = inputs_of(order, before, after);
     let limits =
         InterpConfig { threads: 1, fuel: Some(MAX_ITERATIONS), max_bytes: MAX_BYTES, ..InterpConfig::default() };
-    let search = Search { stages, tried, limits, is_asserted: !asserted.is_empty() };
+    let search = Search { stages, tried, limits, is_asserted: !asserted.is_empty(), is_defined };
     let mut seen = Seen { left: MAX_ITERATIONS_IN_ALL, ..Seen::default() };
     let fixed = choices(&symbols, &asserted, &premises(after)).into_iter();
     let fixed = fixed.map(|extents| Choice { extents, scalars: Vec::new() });
@@ -140,6 +150,8 @@ struct Search<'a> {
     limits: InterpConfig,
     /// Whether there are assertions about extents.
     is_asserted: bool,
+    /// Whether it is a premise that the program before does not trap.
+    is_defined: bool,
 }
 
 /// What runs without a difference showed.
@@ -190,7 +202,8 @@ impl Search<'_> {
             let ran = run_chain(&self.stages, &config, &engine, &[]);
             seen.left = engine.left.get();
             let Ok(ran) = ran else { continue };
-            if let Some(shown) = compare(&ran, scalars, inputs) {
+            let traps_before = ran.engines.first().is_some_and(|first| first.status == Status::Trap);
+            if let Some(shown) = compare(&ran, scalars, inputs).filter(|_| !(self.is_defined && traps_before)) {
                 let reference = Interpreter { config: self.limits.clone(), is_reference: true };
                 let again = run_chain(&self.stages, &config, &reference, &[]).ok();
                 if let Some(found) = again.and_then(|again| compare(&again, scalars, inputs)) {
@@ -261,8 +274,28 @@ fn inputs_of(order: Order, before: Before<'_>, after: &PrimFunc) -> Vec<(u64, In
     let factorises = params.iter().any(is_square) && !is_exact(after);
     let mut tried = INPUTS.to_vec();
     tried.extend(INPUTS_OF_MATRICES.iter().filter(|_| factorises));
+    let gathers = gathers(after) || matches!(before, Before::Func(before) if gathers(before));
+    tried.extend(INPUTS_OF_GATHERS.iter().filter(|_| gathers));
     tried.extend(INPUTS_OF_SCALARS.iter().filter(|_| takes_integers));
     tried
+}
+
+/// Whether an index or how often a loop runs is read from memory.
+fn gathers(func: &PrimFunc) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        found |= match &stmt.kind {
+            StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
+            StmtKind::For(inner) => inner.min.reads_memory() || inner.extent.reads_memory(),
+            _ => false,
+        };
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| {
+                found |= matches!(part, Expr::Load { indices, .. } if indices.iter().any(Expr::reads_memory));
+            });
+        }
+    });
+    found
 }
 
 /// The extents of a choice by name, or others for which the assertions hold, if they do not for these.

@@ -10,7 +10,7 @@ use super::super::assume::Assumption;
 
 /// Returns the function with its integers replaced by those of `before` that they correspond to. Scalar parameters correspond
 /// by position, because that is how a caller passes them. A symbol corresponds to the one with the same name, or else to the
-/// one that stands at the same place of a parameter's shape. What has no counterpart keeps its own variable.
+/// one that stands at the same place of a parameter's shape. What has no counterpart keeps its own variable. Extents stay extents.
 pub(super) fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
     let mut renaming = Renaming { vars: Substitution::default(), buffers: HashMap::new() };
     for (new, old) in corresponding_integers(before, after) {
@@ -50,6 +50,10 @@ pub(super) fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
     }
     let Ok(body) = renaming.stmt(&after.body);
     func.body = body;
+    // An integer that is an extent before is at least 1 in the same call, also if it stands only inside of products after.
+    let (known, own) = (func.extents(), func.symbols());
+    let shared = before.extents().into_iter().filter(|extent| own.contains(extent) && !known.contains(extent));
+    func.attrs.extents.extend(shared);
     func
 }
 
