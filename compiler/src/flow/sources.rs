@@ -136,7 +136,10 @@ impl Reader<'_> {
     /// it always does.
     fn not_before(&self, one: &Last<'_>, other: &Last<'_>) -> Option<Expr> {
         let common = shared(&one.event.store.place, &other.event.store.place);
-        if common <= one.event.shared || one.event.writer == other.event.writer || self.is_earlier(one, other) == Some(false) {
+        if common <= one.event.shared
+            || one.event.writer == other.event.writer
+            || self.is_earlier(one, other) == Some(false)
+        {
             return None;
         }
         let known = ranges(&[&self.reader.path]);
