@@ -52,7 +52,8 @@ fn plan() -> MemoryPlan {
 
 /// The function of the step `work` with this body.
 fn work(body: &str) -> PrimFunc {
-    let body = body.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let lines: Vec<String> = body.lines().map(|line| format!("    {line}")).collect();
+    let body = lines.join("\n");
     program(&format!(
         "def work(A: T.Buffer(({N},), \"float32\"), W: T.Buffer(({N},), \"float32\"), B: T.Buffer(({N},), \"float32\")):\n{body}"
     ))

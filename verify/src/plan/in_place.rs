@@ -174,14 +174,14 @@ fn decide(judge: &Judge, func: &PrimFunc, operands: &[usize], result: usize) -> 
             all[0].access.buffer, other.access.buffer
         ));
     }
-    let (mut grounds, mut method) = (All::default(), Method::Inspection("nothing is read where something is written"));
+    let (mut grounds, mut method): (All, Option<Method>) = (All::default(), None);
     for load in &loads {
         for store in &stores {
             let found = record::attempt(|| by_map(judge, load, store)).or_else(|| tried(load, store));
             match found {
                 Some((Verdict::Proved(found), how)) => {
                     grounds.add(found);
-                    method = if how.weight() > method.weight() { how } else { method };
+                    method = Some(method.filter(|known| known.weight() >= how.weight()).unwrap_or(how));
                 }
                 Some(open) => return open,
                 None => {
@@ -193,7 +193,7 @@ fn decide(judge: &Judge, func: &PrimFunc, operands: &[usize], result: usize) -> 
             }
         }
     }
-    (grounds.proved(), method)
+    (grounds.proved(), method.unwrap_or(Method::Inspection("the operand is not read")))
 }
 
 /// Whether elements of two buffers at one place in memory are the same exactly if their indices are.
