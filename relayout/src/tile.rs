@@ -14,9 +14,9 @@ pub(crate) const fn scratch_length<T>() -> usize {
     2 * most::<T>()
 }
 
-/// Most elements of a piece: 16 KiB, half of the nearest cache.
+/// Most elements of a piece: 32 KiB. Its rows have 256 to 512 bytes in both memories; what does not fit into the nearest cache is in the next one.
 pub(crate) const fn most<T>() -> usize {
-    (1 << 14) / size_of::<T>()
+    (1 << 15) / size_of::<T>()
 }
 
 /// Bytes between what is moved and what is fetched, and the most pieces that they are.
