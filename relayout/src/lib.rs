@@ -18,7 +18,8 @@
 //! ordered so that the destination is written front to back, in chunks that threads share out.
 //!
 //! Nothing here is trusted for a proof. The function that [`program::moved`] writes uses the strides and the bounds of the strategy
-//! and nothing else; the judge compares it with [`program::plain`], which applies the two index maps to each logical index.
+//! and nothing else; the judge compares it with [`program::plain`], which applies the two index maps to each logical index. The same holds for
+//! [`device::kernel`], the function that kernels are made of. Where there is no strategy, [`Relayout::run_each`] moves element by element.
 
 pub mod device;
 pub mod digits;

@@ -248,7 +248,7 @@ fn blocks<T: Word>(a: usize, b: usize, at: At, mover: &mut Mover<'_, T>) {
     }
 }
 
-/// The extents of the pieces of a transpose of `b` rows of `a` elements: rows of 256 bytes, or longer ones if there are few.
+/// The extents of the pieces of a transpose of `b` rows of `a` elements: rows of at least 256 bytes, longer ones if there are few.
 fn sides<T>(a: usize, b: usize) -> (usize, usize) {
     let most = tile::most::<T>();
     let side = if size_of::<T>() > 4 {
@@ -262,7 +262,7 @@ fn sides<T>(a: usize, b: usize) -> (usize, usize) {
         let height = b.max(1);
         (a.min(most / height).max(1), height)
     } else {
-        let width = a.clamp(1, side);
+        let width = a.clamp(1, 2 * side);
         (width, b.min(most / width))
     }
 }

@@ -14,9 +14,9 @@ pub(crate) const fn scratch_length<T>() -> usize {
     2 * most::<T>()
 }
 
-/// Most elements of a piece: 16 KiB, half of the nearest cache.
+/// Most elements of a piece: 32 KiB. Its rows have 256 to 512 bytes in both memories; what does not fit into the nearest cache is in the next one.
 pub(crate) const fn most<T>() -> usize {
-    (1 << 14) / size_of::<T>()
+    (1 << 15) / size_of::<T>()
 }
 
 /// Bytes between what is moved and what is fetched, and the most pieces that they are.
@@ -146,14 +146,12 @@ impl<'a, T: Word> Mover<'a, T> {
         let next = next.filter(|next| !is_long(next));
         let is_few = |count: usize| count < T::LANES && count > 1 && (count.is_power_of_two() || count == 3);
         if target == b && is_few(b) && groups == 1 {
-            self.fetch_all(next);
             let (src, dst) = (&self.src[piece.from..], &mut self.dst[piece.to..][..a * b]);
             match b {
                 3 => zip3(src, source, dst),
                 _ => weave(src, (source, b, a), dst, self.scratch),
             }
         } else if source == a && is_few(a) && groups == 1 {
-            self.fetch_all(next);
             let (src, dst) = (&self.src[piece.from..][..a * b], &mut self.dst[piece.to..]);
             match a {
                 3 => unzip3(src, dst, target),
@@ -310,7 +308,15 @@ fn unweave<T: Word>(src: &[T], (target, k, b): (usize, usize, usize), dst: &mut 
 }
 
 fn zip<T: Copy>(even: &[T], odd: &[T], dst: &mut [T]) {
-    for ((to, even), odd) in dst.as_chunks_mut::<2>().0.iter_mut().zip(even).zip(odd) {
+    let ((evens, even), (odds, odd)) = (even.as_chunks::<8>(), odd.as_chunks::<8>());
+    let (pairs, rest) = dst.as_chunks_mut::<2>().0.as_chunks_mut::<8>();
+    // Blocks of a known size are loaded as whole vectors.
+    for ((pairs, even), odd) in pairs.iter_mut().zip(evens).zip(odds) {
+        for ((to, even), odd) in pairs.iter_mut().zip(even).zip(odd) {
+            *to = [*even, *odd];
+        }
+    }
+    for ((to, even), odd) in rest.iter_mut().zip(even).zip(odd) {
         *to = [*even, *odd];
     }
 }
