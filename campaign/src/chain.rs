@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, Report, RunError, Tensor, run};
-use tilewright_ir::equal::funcs_equal;
 use tilewright_ir::convention::{PackedField, packed_fields};
+use tilewright_ir::equal::funcs_equal;
 use tilewright_ir::{Bindings, Buffer, Comparison, Evidence, Expr, PrimFunc, Scalar, ScalarType, validate};
 
 use super::inputs::{arguments, extents, listed, written};
@@ -397,12 +397,7 @@ impl ChainLink {
 }
 
 /// The parts of a right description of a call; `None` if one has no value.
-pub fn described(
-    func: &PrimFunc,
-    fields: &[PackedField],
-    inputs: &Arguments,
-    symbols: &Bindings,
-) -> Option<Vec<i128>> {
+pub fn described(func: &PrimFunc, fields: &[PackedField], inputs: &Arguments, symbols: &Bindings) -> Option<Vec<i128>> {
     let mut known = symbols.clone();
     for (param, argument) in func.params.iter().zip(&inputs.params) {
         if let Argument::Scalar(Scalar::Int(value)) = argument {

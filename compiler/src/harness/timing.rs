@@ -130,7 +130,9 @@ pub fn measure(
     let mut kernels = Vec::new();
     for info in &generated.metadata.kernels {
         // A loop of the host launches a kernel several times, or never.
-        let own = |round: &Vec<u64>| round.iter().zip(&launched).filter(|(_, name)| **name == info.name).map(|(time, _)| time).sum();
+        let own = |round: &Vec<u64>| {
+            round.iter().zip(&launched).filter(|(_, name)| **name == info.name).map(|(time, _)| time).sum()
+        };
         let times = Times::new(per_round.iter().map(own).collect()).ok_or_else(nothing)?;
         let n_launches = launched.iter().filter(|name| **name == info.name).count() as u64;
         let mut bytes = 0_u64;

@@ -100,7 +100,13 @@ fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Di
     let programs = module
         .funcs
         .into_iter()
-        .map(|func| Program { func: grouped(&func), definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() })
+        .map(|func| Program {
+            func: grouped(&func),
+            definition: None,
+            written: None,
+            assumed: Vec::new(),
+            scheduled: Vec::new(),
+        })
         .collect();
     let programs = select(programs, function).map_err(|fault| vec![fault])?;
     Ok(Programs { programs, warnings: Vec::new() })
