@@ -120,6 +120,7 @@ fn compiled() -> Vec<Value> {
         ("texture", "examples/addone.py"),
         ("symbolic", "examples/nhwc_to_nchw4c_symbolic.py"),
         ("asserts", "tests/schemas/asserts.py"),
+        ("loops", "tests/schemas/loops.py"),
     ] {
         let directory = folder.path().join(name);
         let shown = directory.display();

@@ -32,7 +32,7 @@ impl SourceBuilder<'_> {
     pub(super) fn launched_one_by_one(&mut self, nest: &Stmt, fault: Diagnostic) {
         let StmtKind::For(inner) = &nest.kind else { return self.errors.push(fault) };
         match iterations(inner) {
-            Some(values) if self.metadata.kernels.len() < MOST_KERNELS => {
+            Some(values) if self.metadata.kernels.len() < MOST_KERNELS && rounds(nest) <= MOST_ITERATIONS => {
                 for value in values {
                     let body = Substitution::new([&inner.var], [value]).apply_stmt(&inner.body);
                     self.root(&body);
@@ -64,7 +64,30 @@ impl SourceBuilder<'_> {
         self.metadata.loops.push(HostLoop { var, min, extent, kernels: first..first });
         self.root(&inner.body);
         self.metadata.loops[place].kernels.end = self.metadata.kernels.len();
+        if self.metadata.loops[place].kernels.is_empty() {
+            self.metadata.loops.truncate(place);
+        }
         self.base.known_scalars.remove(&inner.var);
+    }
+}
+
+/// How often the launches in a statement run, with the loops around them counted whose length is a constant.
+fn rounds(stmt: &Stmt) -> i128 {
+    match &stmt.kind {
+        StmtKind::For(inner) if is_in_order(inner) => {
+            inner.extent.as_const_int().unwrap_or(1).saturating_mul(rounds(&inner.body))
+        }
+        StmtKind::Seq(stmts) => stmts.iter().map(rounds).max().unwrap_or(1),
+        StmtKind::DeclBuffer { body, .. }
+        | StmtKind::Attr { body, .. }
+        | StmtKind::Let { body, .. }
+        | StmtKind::Allocate { body, .. } => rounds(body),
+        StmtKind::For(_)
+        | StmtKind::If { .. }
+        | StmtKind::Store { .. }
+        | StmtKind::Evaluate(_)
+        | StmtKind::Barrier
+        | StmtKind::Assert { .. } => 1,
     }
 }
 

@@ -168,7 +168,9 @@ impl SourceBuilder<'_> {
             }
         }
         for (number, host) in self.metadata.loops.iter().enumerate() {
-            if writer.scalars.contains(&host.var)
+            // A loop that is still without kernels is around this one; the same variable may belong to others.
+            if host.kernels.is_empty()
+                && writer.scalars.contains(&host.var)
                 && let Some(name) = self.base.vars.get(&host.var)
             {
                 params.push(format!("const {} {name}", dialect.value_name(host.var.dtype())));

@@ -73,7 +73,7 @@ impl Reader<'_> {
             }
             for (place, one) in last.iter().enumerate() {
                 let (first, rest) = last.split_at(if last.len() > FEW_AT_ONCE { place } else { 0 });
-                let first = first.iter().filter(|other| self.is_earlier(one, other) != Some(true));
+                let first = first.iter().filter(|other| is_earlier(one, other) != Some(true));
                 let later = first.chain(rest).filter_map(|other| self.not_before(one, other));
                 let Some(conditions) =
                     left(self.reader, &one.conditions.iter().cloned().chain(later).collect::<Vec<_>>())
@@ -123,22 +123,11 @@ impl Reader<'_> {
         cases
     }
 
-    /// Whether an instance runs before another one in any case, or after it in any case: both are in the same iteration of all loops around
-    /// both.
-    fn is_earlier(&self, one: &Last<'_>, other: &Last<'_>) -> Option<bool> {
-        let (here, there) = (&one.event.store.place, &other.event.store.place);
-        let (common, outer) = (shared(here, there), one.event.shared);
-        let is_same = common > outer && one.at[outer..common] == other.at[outer..common];
-        (is_same && one.event.writer != other.event.writer).then(|| here < there)
-    }
-
     /// The condition that an instance runs after another one that may have written the same element, if there is that one. None if
     /// it always does.
     fn not_before(&self, one: &Last<'_>, other: &Last<'_>) -> Option<Expr> {
         let common = shared(&one.event.store.place, &other.event.store.place);
-        if common <= one.event.shared
-            || one.event.writer == other.event.writer
-            || self.is_earlier(one, other) == Some(false)
+        if common <= one.event.shared || one.event.writer == other.event.writer || is_earlier(one, other) == Some(false)
         {
             return None;
         }
@@ -251,6 +240,15 @@ fn numerators(equation: &mut (Expr, Expr)) {
     {
         *equation = (Expr::clone(x), Expr::clone(y));
     }
+}
+
+/// Whether an instance runs before another one in any case, or after it in any case: both are in the same iteration of all loops around
+/// both.
+fn is_earlier(one: &Last<'_>, other: &Last<'_>) -> Option<bool> {
+    let (here, there) = (&one.event.store.place, &other.event.store.place);
+    let (common, outer) = (shared(here, there), one.event.shared);
+    let is_same = common > outer && one.at[outer..common] == other.at[outer..common];
+    (is_same && one.event.writer != other.event.writer).then(|| here < there)
 }
 
 /// Whether the condition of a case holds; `None` if it has no value.

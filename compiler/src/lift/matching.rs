@@ -9,8 +9,8 @@
 //! with one of the same operator whose accesses determine which element it is. The summands are paired like the stores of two programs.
 
 use tilewright_ir::{
-    BinaryOp, Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody, StoreOrigin,
-    TensorPair, UnaryOp, Var,
+    BinaryOp, Bindings, Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody,
+    StoreOrigin, TensorPair, UnaryOp, Var,
 };
 use tilewright_verify::definitions::{Elements, Stuck, Summands, path, statement};
 use tilewright_verify::path::{Path, Step};
@@ -20,6 +20,9 @@ use crate::reorder::pair;
 
 /// Reductions that are compared by themselves, one inside the other.
 const DEPTH: usize = 6;
+
+/// Instances of a summand that are tried.
+const TRIED: usize = 24;
 
 /// Why these parameters of two definitions are equal.
 ///
@@ -162,19 +165,31 @@ impl Search<'_> {
             is_alike && stage.buffer.dtype == tensor.dtype
         });
         let others: Vec<Buffer> = others.map(|stage| stage.buffer.clone()).collect();
-        for other in others {
-            let [old, new] = if side == 0 { [tensor, &other] } else { [&other, tensor] };
-            let is_known = |pair: &TensorPair| pair.before == *old && pair.after == *new;
-            if self.known.iter().any(is_known) {
-                continue;
+        // A part of a reduction looks like the whole of it, but for the iterations that it lacks.
+        for is_strict in [true, false] {
+            for other in &others {
+                let [old, new] = if side == 0 { [tensor, other] } else { [other, tensor] };
+                let is_known = |pair: &TensorPair| pair.before == *old && pair.after == *new;
+                if self.known.iter().any(is_known) {
+                    continue;
+                }
+                let n_known = self.known.len();
+                if self.inside(old, new, op, depth).is_ok() && (!is_strict || self.is_whole()) {
+                    return Ok(());
+                }
+                self.known.truncate(n_known);
             }
-            let n_known = self.known.len();
-            if self.inside(old, new, op, depth).is_ok() {
-                return Ok(());
-            }
-            self.known.truncate(n_known);
         }
         Err(format!("`{tensor}` has no counterpart"))
+    }
+
+    /// Whether the summands before that are tried of the last pair are summands after, each of them as claimed.
+    fn is_whole(&self) -> bool {
+        let Some((pair, known)) = self.known.split_last() else { return false };
+        let elements = Elements { known, ..self.elements() };
+        let sides = elements.summands(pair).map_err(String::from);
+        let programs = sides.and_then(|sides| elements.programs(&self.path, pair, &sides));
+        programs.is_ok_and(|[old, new]| all_found(&old.statements, &new.statements, &pair.summands))
     }
 
     /// Adds a pair of reductions, if the accesses of their summands say which element is which.
@@ -210,6 +225,24 @@ impl Search<'_> {
         let stores = summands.list.iter().enumerate();
         stores.map(|(place, one)| statement(one.clone(), place, &path, (to, &[]), String::new())).collect()
     }
+}
+
+/// Whether each instance before that is tried is the instance of a store after that is claimed to be it.
+fn all_found(old: &[Statement], new: &[Statement], claim: &Reordering) -> bool {
+    let is_found = |place: usize, at: &Bindings| {
+        let mut claims =
+            new.iter().zip(&claim.stores).flat_map(|(store, origins)| origins.iter().map(move |o| (store, o)));
+        claims.any(|(store, origin)| {
+            let values: Option<Vec<i128>> = origin.back.iter().map(|value| value.eval_index(at).ok()).collect();
+            let Some(values) = values.filter(|_| origin.before == place) else { return false };
+            let mut there = at.clone();
+            there.extend(store.loops().into_iter().zip(values));
+            let again: Vec<Option<i128>> = origin.forward.iter().map(|value| value.eval_index(&there).ok()).collect();
+            let itself: Vec<Option<i128>> = old[place].loops().iter().map(|var| at.get(var).copied()).collect();
+            store.path.admits(&there) && again == itself
+        })
+    };
+    (0..old.len()).all(|place| old[place].path.samples(TRIED).iter().all(|at| is_found(place, at)))
 }
 
 /// The claim that every instance of a summand after is one of a summand before: the loops that both have are the same, and the others
