@@ -30,6 +30,11 @@ fn shown(found: &Counterexample) -> (Vec<String>, Shown) {
     if !extents.is_empty() {
         args.extend(["--shape".to_owned(), extents.join(",")]);
     }
+    // Integers that were chosen so that the assertions hold.
+    let chosen: Vec<String> = found.assignments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if !chosen.is_empty() && !given.contains("--scalar") {
+        args.extend(["--scalar".to_owned(), chosen.join(",")]);
+    }
     if let Some(which) = rest.strip_prefix("the program ") {
         return (args, Shown::Trap { is_after: which.starts_with("after") });
     }

@@ -1,5 +1,7 @@
 //! Obligations of a single program: every access lies in its buffer, and no index leaves its type.
 
+mod inside;
+
 use rayon::prelude::*;
 use tilewright_ir::sabotage;
 use tilewright_ir::{
@@ -10,7 +12,7 @@ use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::door::All;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Place, Report, Side, all_of, decide, on_the_way, unreached, unsupported, vacuity};
+use crate::judge::{Decision, Judge, Place, Report, Side, decide, on_the_way, unreached, unsupported, vacuity};
 use crate::map::{assume_addressable, fits, is_operation};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -167,7 +169,7 @@ impl Judge {
         }
         let parts = index_parts(site);
         if !parts.is_empty() {
-            let decide = || if is_inside { overflow_inside(site, base) } else { overflow(&parts, base) };
+            let decide = || if is_inside { inside::overflow(site, base) } else { overflow(&parts, base) };
             let report = Self::report(Obligation::Overflow, format!("indices of `{statement}`"), decide);
             reports.push(report.placed(side, site.stmt.span));
         }
@@ -439,19 +441,6 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
     found
 }
 
-/// Index arithmetic of a statement whose accesses are inside of their buffers. What stands in an index is evaluated for its access alone.
-fn overflow_inside(site: &Site<'_>, base: &Base<'_>) -> Decision {
-    let mut others = Vec::new();
-    add_other_parts(site, &mut others);
-    let found = accesses(site);
-    let indices = found.iter().map(|access| {
-        let mut parts = Vec::new();
-        access.indices.iter().for_each(|index| add_parts(index, &access.path, &mut parts));
-        overflow_of(&parts, base, Some(access))
-    });
-    all_of(indices.chain([overflow(&others, base)]))
-}
-
 /// Adds the integer arithmetic of a statement that stands in no index.
 fn add_other_parts(site: &Site<'_>, found: &mut Vec<(Expr, Path)>) {
     let mut add = |expr: &Expr, path: &Path| add_parts(expr, path, found);
@@ -565,7 +554,7 @@ fn part_fits<'p>(
         None => match base.at(path) {
             Ok((mut question, mut names)) => {
                 if let Some(access) = inside {
-                    assume_inside(access, &mut question, &mut names);
+                    inside::assume(access, &mut question, &mut names);
                 }
                 (question, names, path)
             }
@@ -584,15 +573,6 @@ fn part_fits<'p>(
         *last = Some((question, names, path));
     }
     decision
-}
-
-/// The access is inside of its buffer.
-fn assume_inside(access: &Access, question: &mut Question, names: &mut Names) {
-    for (index, extent) in access.indices.iter().zip(&access.buffer.shape) {
-        let (index, extent) = (names.term(index), names.term(extent));
-        question
-            .assume(&index.at_least(0).and(index.less(extent)), "the access is inside, as that of the program before");
-    }
 }
 
 fn too_large(part: &Expr, path: &Path, bindings: &Bindings) -> Option<Counterexample> {
