@@ -39,7 +39,7 @@ pub(crate) struct Lines {
     at: usize,
     row: usize,
     /// Lines of a row, and elements of a line.
-    lines: usize,
+    each: usize,
     step: usize,
     /// How many rows are fetched at a time.
     share: usize,
@@ -56,8 +56,8 @@ impl Lines {
         let rows = if is_one { Rows { count, length, stride: length, ..rows } } else { rows };
         // A row that does not begin with a line may be in one line more.
         let offset = if is_one { 0 } else { (memory.as_ptr().addr() + rows.first * size) % LINE };
-        let lines = (offset + rows.length * size).div_ceil(LINE);
-        Self { rows, at: rows.first, row: 0, lines, step, share: (rows.count * rows.groups).div_ceil(parts.max(1)) }
+        let each = (offset + rows.length * size).div_ceil(LINE);
+        Self { rows, at: rows.first, row: 0, each, step, share: (rows.count * rows.groups).div_ceil(parts.max(1)) }
     }
 
     /// Fetches the next part.
@@ -71,7 +71,7 @@ impl Lines {
                 self.rows.first += self.rows.group;
                 (self.row, self.at) = (0, self.rows.first);
             }
-            let end = (self.at + self.lines * self.step).min(memory.len());
+            let end = (self.at + self.each * self.step).min(memory.len());
             let mut at = self.at;
             while at < end {
                 fetch(&memory[at]);

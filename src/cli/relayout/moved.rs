@@ -178,7 +178,7 @@ fn ran(sides: &Sides, strategy: Option<&Strategy>, input: &str, output: &str) ->
         None => sides.relayout.run_each(&npy.data, &mut data, &fill),
     };
     done.map_err(|error| Failure::Internal(error.to_string()))?;
-    let result = Npy { data, shape, ..npy };
+    let result = Npy { shape, data, ..npy };
     output::write_bytes(Path::new(output), &result.bytes())?;
     Ok(RanRow { input: input.to_owned(), output: output.to_owned(), shape: result.shape })
 }
