@@ -22,8 +22,9 @@ const FEW: usize = 2;
 /// to the order of the cases.
 const FEW_AT_ONCE: usize = 8;
 
-/// Most instances at one time; where there are more, nothing is found.
+/// Most instances at one time, and most pairs of them whose order depends on the iteration; where there are more, nothing is found.
 const MOST_AT_ONCE: usize = 400;
+const MOST_PAIRS: usize = 6_000;
 
 /// The sources of everything that the stores of a program read.
 pub(crate) fn of(observed: &Observed) -> Vec<Sources> {
@@ -68,7 +69,7 @@ impl Reader<'_> {
                 .filter(|event| event.store.buffer == *buffer)
                 .flat_map(|event| self.instances(event, indices))
                 .collect();
-            if last.len() > MOST_AT_ONCE {
+            if last.len() > MOST_AT_ONCE || n_open_pairs(&last) > MOST_PAIRS {
                 return Vec::new();
             }
             for (place, one) in last.iter().enumerate() {
@@ -240,6 +241,15 @@ fn numerators(equation: &mut (Expr, Expr)) {
     {
         *equation = (Expr::clone(x), Expr::clone(y));
     }
+}
+
+/// The number of pairs of instances whose order depends on the iteration.
+fn n_open_pairs(last: &[Last<'_>]) -> usize {
+    let is_open = |one: &Last<'_>, other: &Last<'_>| {
+        let common = shared(&one.event.store.place, &other.event.store.place);
+        common > one.event.shared && one.event.writer != other.event.writer && is_earlier(one, other).is_none()
+    };
+    last.iter().map(|one| last.iter().filter(|other| is_open(one, other)).count()).sum()
 }
 
 /// Whether an instance runs before another one in any case, or after it in any case: both are in the same iteration of all loops around
