@@ -516,7 +516,7 @@ mod tests {
             ..Path::default()
         };
         let of_memory = asks(Expr::load(&table, vec![Expr::int(0)]));
-        let reason = |path| on_the_way(path, false, internal()).0.to_string();
+        let reason = |path: &Path| on_the_way(path, false, internal()).0.to_string();
         assert!(!reason(&of_memory).contains("internal") && reason(&of_memory).contains("what is read"));
         assert!(reason(&asks(Expr::int(7))).contains("internal"));
         // `int8(i) < 3` is evaluated with wrapping, and read as `i < 3`.
