@@ -78,6 +78,7 @@ const PARTS: &[Part] = &[
         why: "A statement that leaves out an access, a condition or an iteration would be proved of a wrong program.",
         paths: &[
             "verify/src/access.rs",
+            "verify/src/access/inside.rs",
             "verify/src/claims.rs",
             "verify/src/definition.rs",
             "verify/src/definitions",

@@ -71,7 +71,7 @@ enum Outputs {
 enum Choice {
     /// Numbers from the seed
     Random,
-    /// Numbers from the seed, some of them NaN, infinite, zero or of extreme size
+    /// Numbers from the seed, some of them NaN, infinite, -0.0 or of extreme size
     Special,
     /// Element `i` of parameter `p` holds `i + p / 16`, integers `16 * i + p`
     Positions,

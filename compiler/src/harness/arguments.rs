@@ -6,7 +6,7 @@
 //! | choice | element `i` of parameter `p` (from 1), in row-major order |
 //! |---|---|
 //! | random | a number from the seed: floats from -2 to 2, integers from -100 to 100 |
-//! | special | the same, except that some floats are NaN, infinite, zeros of both signs or large, and some integers large or small |
+//! | special | the same, except that some floats are NaN, infinite, -0.0 or large, and some integers large or small |
 //! | positions | `i + p / 16` as a float, `16 * i + p` as an integer: which element of which parameter it is |
 //! | whole | floats are whole numbers from -2 to 2, whose sums are exact; integers as in random |
 //! | diagonal | as in random, and the diagonals of square matrices of floats are larger than their rows together |
@@ -26,7 +26,7 @@ pub enum Inputs {
     /// Pseudo-random values ([`Numbers::value`]).
     #[default]
     Random,
-    /// Pseudo-random values, some of them NaN, infinite, zeros or large ([`Numbers::value_or_special`],
+    /// Pseudo-random values, some of them NaN, infinite, -0.0 or large ([`Numbers::value_or_special`],
     /// [`Numbers::value_or_extreme`]).
     Special,
     /// Values that encode the parameter and the position. They differ from each other as far as the type has room.

@@ -83,7 +83,7 @@ impl Numbers {
         Scalar::Int(odd[at].clamp(low, high))
     }
 
-    /// Draws a value as [`Numbers::value`] does, except that one float in eight is NaN, an infinity, a zero of either sign, or of the
+    /// Draws a value as [`Numbers::value`] does, except that one float in eight is NaN, an infinity, -0.0, or of the
     /// largest `float16` magnitude.
     pub fn value_or_special(&mut self, ty: ScalarType) -> Scalar {
         let bits = self.next();
@@ -91,7 +91,7 @@ impl Numbers {
             return self.value(ty);
         }
         let large = tilewright_ir::scalar::round_float(ty, MAX_FLOAT16);
-        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, large, -large, 0.0];
+        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, large, -large];
         let at = usize::try_from(bits >> 32).unwrap_or(0) % odd.len();
         Scalar::Float(odd[at])
     }

@@ -141,11 +141,9 @@ fn is_in_type(var: &Var, value: i128) -> bool {
 fn narrowed(part: &Expr) -> Vec<i128> {
     let Expr::Cast(ty, value) = part else { return Vec::new() };
     match (ty.scalar.integer_range(), value.dtype().scalar.integer_range()) {
-        (Some((low, high)), Some((least, most))) => [(low - 1, least <= low - 1), (high + 1, high < most)]
-            .into_iter()
-            .filter(|end| end.1)
-            .map(|end| end.0)
-            .collect(),
+        (Some((low, high)), Some((least, most))) => {
+            [(low - 1, least < low), (high + 1, high < most)].into_iter().filter(|end| end.1).map(|end| end.0).collect()
+        }
         _ => Vec::new(),
     }
 }

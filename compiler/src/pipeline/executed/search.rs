@@ -33,14 +33,11 @@ const MAX_PARAM_BYTES: u64 = 1 << 24;
 const EXTENTS: [&[i128]; 6] = [&[], &[1], &[2, 3, 5, 4], &[5, 4, 3, 2], &[17, 1, 3, 2], &[23, 19, 37, 11]];
 
 /// The inputs that are tried, in this order.
-const INPUTS: [(u64, Inputs); 6] = [
-    (0, Inputs::Positions),
-    (0, Inputs::Random),
-    (1, Inputs::Random),
-    (2, Inputs::Special),
-    (8, Inputs::Special),
-    (12, Inputs::Whole),
-];
+const INPUTS: [(u64, Inputs); 4] =
+    [(0, Inputs::Positions), (0, Inputs::Random), (1, Inputs::Random), (2, Inputs::Special)];
+
+/// The inputs that are tried behind all others: more special values, and values of which many are equal.
+const LAST_INPUTS: [(u64, Inputs); 2] = [(8, Inputs::Special), (12, Inputs::Whole)];
 
 /// Inputs for programs that factorise matrices: of others, a root or a quotient makes nearly all elements NaN.
 const INPUTS_OF_MATRICES: [(u64, Inputs); 1] = [(3, Inputs::Diagonal)];
@@ -277,6 +274,7 @@ fn inputs_of(order: Order, before: Before<'_>, after: &PrimFunc) -> Vec<(u64, In
     let gathers = gathers(after) || matches!(before, Before::Func(before) if gathers(before));
     tried.extend(INPUTS_OF_GATHERS.iter().filter(|_| gathers));
     tried.extend(INPUTS_OF_SCALARS.iter().filter(|_| takes_integers));
+    tried.extend(LAST_INPUTS);
     tried
 }
 
