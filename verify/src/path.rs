@@ -265,10 +265,16 @@ impl Path {
     }
 }
 
-/// Whether a conversion may have no value: its operand has another type with more values, or may have left its own.
+/// Whether a conversion may have no value: its operand has another type with more values, or may have left its own, as the variable of a
+/// loop whose extent did.
 fn is_partial_conversion(ty: ScalarType, value: &Expr) -> bool {
-    let is_plain = matches!(value, Expr::Var(_) | Expr::Int { .. } | Expr::Load { .. });
-    is_narrower(ty, value.dtype().scalar) || (ty.is_integer() && !is_plain)
+    let own = value.dtype().scalar;
+    let is_open = match value {
+        Expr::Int { .. } | Expr::Load { .. } => false,
+        Expr::Var(_) => !is_narrower(own, ty),
+        _ => ty.is_integer(),
+    };
+    is_narrower(ty, own) || is_open
 }
 
 /// Whether an integer type lacks values of another one.
