@@ -127,7 +127,7 @@ fn memory_that_decides_what_runs() {
 
 #[test]
 fn indices_that_are_read_from_memory() {
-    check("gathers", 6);
+    check("gathers", 7);
 }
 
 #[test]

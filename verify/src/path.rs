@@ -233,13 +233,13 @@ impl Path {
     }
 
     /// Whether something on the way may have no value as an integer: a division, or a shift, whose right operand is no constant, or a
-    /// conversion to a type that does not have all values of its operand's type.
+    /// conversion of a number that the type may not have.
     pub(crate) fn is_partial(&self) -> bool {
         let mut found = false;
         for expr in self.exprs() {
             expr.walk(&mut |part| {
                 found |= trapping_operand(part).is_some_and(|(by, _)| by.as_const_int().is_none());
-                found |= matches!(part, Expr::Cast(ty, value) if is_narrower(ty.scalar, value.dtype().scalar));
+                found |= matches!(part, Expr::Cast(ty, value) if is_partial_conversion(ty.scalar, value));
             });
         }
         found
@@ -263,6 +263,18 @@ impl Path {
             }
         })
     }
+}
+
+/// Whether a conversion may have no value: its operand has another type with more values, or may have left its own, as the variable of a
+/// loop whose extent did.
+fn is_partial_conversion(ty: ScalarType, value: &Expr) -> bool {
+    let own = value.dtype().scalar;
+    let is_open = match value {
+        Expr::Int { .. } | Expr::Load { .. } => false,
+        Expr::Var(_) => !is_narrower(own, ty),
+        _ => ty.is_integer(),
+    };
+    is_narrower(ty, own) || is_open
 }
 
 /// Whether an integer type lacks values of another one.

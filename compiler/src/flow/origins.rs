@@ -370,8 +370,8 @@ impl Search<'_> {
             let images: Vec<_> = tried.iter().filter_map(image).collect();
             images.len() + images.iter().collect::<HashSet<_>>().len()
         };
-        // The reader may see the last iteration of a loop only, where each one is that of the loop of the same name. Few samples may not
-        // tell these apart.
+        // The reader may see the last iteration of a loop only, where each one is that of the loop of the same name and as many iterations.
+        // Few samples may not tell these apart.
         let n_loops = |forward: &Vec<Expr>| {
             new.loops().iter().filter(|var| forward.iter().any(|value| value.vars().contains(var))).count()
         };
@@ -386,8 +386,8 @@ impl Search<'_> {
         best.map(|(_, forward)| forward).unwrap_or_default()
     }
 
-    /// The loops of the store before, by some equations; what they leave open as the reader saw it, or as a loop of the same name has
-    /// it: whichever of both is trusted more.
+    /// The loops of the store before, by some equations; what they leave open as the reader saw it, or as a loop of the same name (and as
+    /// many iterations) has it: whichever of both is trusted more.
     fn solution(
         &self,
         meeting: &Meeting,
@@ -405,12 +405,15 @@ impl Search<'_> {
         for l in system.open() {
             let position = fresh.iter().position(|var| *var == l.var);
             let hint = position.and_then(|position| hints.get(position).cloned().flatten());
-            let mine = new.loops();
-            let alike = mine.iter().find(|var| !used.contains(var) && format!("{}'", var.name()) == l.var.name());
-            let depends = |value: &Expr| mine.iter().any(|var| value.vars().contains(var));
+            let mine = loops(&new.path);
+            let alike = mine.iter().find(|other| {
+                let is_named = !used.contains(&other.var) && format!("{}'", other.var.name()) == l.var.name();
+                is_named && (trusts_reader || (&other.min, &other.extent) == (&l.min, &l.extent))
+            });
+            let depends = |value: &Expr| mine.iter().any(|other| value.vars().contains(&other.var));
             let value = match (hint, alike) {
                 (Some(hint), _) if trusts_reader && depends(&hint) => hint,
-                (_, Some(var)) => Expr::from(var),
+                (_, Some(other)) => Expr::from(&other.var),
                 (Some(hint), None) => hint,
                 (None, None) => system.solved.apply(&l.min),
             };

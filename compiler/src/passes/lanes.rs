@@ -13,6 +13,7 @@
 
 use tilewright_ir::sabotage;
 use tilewright_ir::texture::is_whole_texel;
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, SharedExpr, Span, Stmt, StmtKind, Var};
 
 use tilewright_algebra::{Ranges, conjuncts, linear_in, simplify};
@@ -153,6 +154,7 @@ impl<'a> Lanes<'a> {
         if !own.is_empty() && sabotage::on("texture-guard-dropped") {
             own.clear();
         }
+        shared.extend(self.some_lane(body, &own).map(|cond| (cond, body.span)));
         for cond in own.iter().rev() {
             let cond = self.widened(self.vector(cond)?);
             let zero = self.widened(zero(value.dtype().scalar));
@@ -161,6 +163,27 @@ impl<'a> Lanes<'a> {
         let store = Stmt::store(buffer, indices, value).at(body.span);
         let wrap = |inner: Stmt, (cond, span): (Expr, Option<Span>)| Stmt::guarded(cond, inner).at(span);
         Ok(shared.into_iter().rev().fold(store, wrap))
+    }
+
+    /// The condition that some lane is stored, if without it a texel could be stored that is none; of conditions that read no memory.
+    fn some_lane(&self, body: &Body<'_>, own: &[Expr]) -> Option<Expr> {
+        let is_inside = |(index, extent): (&Expr, &Expr)| {
+            let ty = index.dtype().scalar;
+            let lowest = Expr::Int { value: 0, ty };
+            let cond = Expr::binary(BinaryOp::Ge, index.clone(), lowest).and(index.clone().lt(extent.clone()));
+            simplify(&cond, &self.ranges).as_const_int() == Some(1)
+        };
+        let (_, texel) = body.indices.split_last()?;
+        if own.is_empty() || texel.iter().zip(&body.buffer.shape).all(is_inside) {
+            return None;
+        }
+        let plain = own.iter().flat_map(conjuncts).filter(|part| !part.reads_memory()).reduce(Expr::and)?;
+        let (first, ty) = (self.min.as_const_int()?, self.var.dtype().scalar);
+        let of_lane = |lane: u16| {
+            let here = Expr::Int { value: first + i128::from(lane), ty };
+            simplify(&Substitution::new([self.var], [here]).apply(&plain), &self.ranges)
+        };
+        (0..self.count).map(of_lane).reduce(|a, b| Expr::binary(BinaryOp::Or, a, b))
     }
 
     /// Returns whether a condition of the body may hold for some lanes only.

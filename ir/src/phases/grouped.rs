@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::buffer::{Buffer, Scope};
+use crate::expr::Expr;
 use crate::func::PrimFunc;
 use crate::stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::visit::Rewrite;
@@ -63,6 +64,20 @@ fn inside(buffer: &Buffer, stmt: &Stmt, allocate: &dyn Fn(&Stmt) -> Stmt) -> Opt
         StmtKind::DeclBuffer { buffer: view, body } if !view.aliases(buffer) => {
             StmtKind::DeclBuffer { buffer: view.clone(), body: around(body)? }
         }
+        // A view goes where its memory goes.
+        StmtKind::DeclBuffer { buffer: view, body } => {
+            let declared = |body: &Stmt| {
+                let kind = StmtKind::DeclBuffer { buffer: view.clone(), body: Arc::new(body.clone()) };
+                allocate(&Stmt { kind, span: stmt.span })
+            };
+            return inside(buffer, body, &declared);
+        }
+        StmtKind::Let { var, value, body } if !reads(value, buffer) => {
+            StmtKind::Let { var: var.clone(), value: value.clone(), body: around(body)? }
+        }
+        StmtKind::If { cond, then_body, else_body: None } if !reads(cond, buffer) => {
+            StmtKind::If { cond: cond.clone(), then_body: around(then_body)?, else_body: None }
+        }
         StmtKind::Seq(stmts) => {
             let mut users = (0..stmts.len()).filter(|place| uses(&stmts[*place], buffer));
             let place = users.next()?;
@@ -74,7 +89,6 @@ fn inside(buffer: &Buffer, stmt: &Stmt, allocate: &dyn Fn(&Stmt) -> Stmt) -> Opt
             StmtKind::Seq(stmts.into())
         }
         StmtKind::Attr { .. }
-        | StmtKind::DeclBuffer { .. }
         | StmtKind::For(_)
         | StmtKind::Let { .. }
         | StmtKind::If { .. }
@@ -84,6 +98,12 @@ fn inside(buffer: &Buffer, stmt: &Stmt, allocate: &dyn Fn(&Stmt) -> Stmt) -> Opt
         | StmtKind::Assert { .. } => return None,
     };
     Some(Stmt { kind, span: stmt.span })
+}
+
+fn reads(expr: &Expr, buffer: &Buffer) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer: read, .. } if read.aliases(buffer)));
+    found
 }
 
 fn uses(stmt: &Stmt, buffer: &Buffer) -> bool {

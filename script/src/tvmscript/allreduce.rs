@@ -28,7 +28,9 @@ use std::sync::Arc;
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{AttrValue, Buffer, Expr, ForKind, Scope, Stmt, StmtKind, THREAD_ALLREDUCE, Var};
+use tilewright_ir::{
+    AttrValue, BinaryOp, Bindings, Buffer, Expr, ForKind, Scope, Stmt, StmtKind, THREAD_ALLREDUCE, UnaryOp, Var,
+};
 
 use super::reader::{Binding, Reader, sequence};
 use super::scopes::ScopeWrapper;
@@ -56,6 +58,29 @@ struct AllReduce {
 }
 
 const HELP: &str = "such as `T.tvm_thread_allreduce(T.uint32(1), value, T.bool(True), R[0], threadIdx_x)`";
+
+/// Whether a value changes nothing that it is combined with; true where the operator is none of those that are known. The least and the
+/// greatest finite floats count as neutral, as in TVM.
+fn is_neutral(combined: &Expr, identity: &Expr) -> bool {
+    let Expr::Binary(op, ..) = combined else { return true };
+    let ty = identity.dtype().scalar;
+    let bounds = ty.integer_range();
+    let number = match identity {
+        Expr::Float { value, .. } => Some(*value),
+        Expr::Unary(UnaryOp::Neg, value) if let Expr::Float { value, .. } = &**value => Some(-*value),
+        _ => None,
+    };
+    let whole = identity.eval_index(&Bindings::new()).ok();
+    let is = |wanted: i128, float: f64| whole == Some(wanted) || number == Some(float);
+    let beyond = |sign: f64| number.is_some_and(|value| value * sign >= 65504.0);
+    match op {
+        BinaryOp::Add => is(0, 0.0),
+        BinaryOp::Mul => is(1, 1.0),
+        BinaryOp::Max => bounds.map_or_else(|| beyond(-1.0), |(low, _)| whole == Some(low)),
+        BinaryOp::Min => bounds.map_or_else(|| beyond(1.0), |(_, high)| whole == Some(high)),
+        _ => true,
+    }
+}
 
 impl<'a> Reader<'a> {
     /// Reads the node of `T.attr(T.comm_reducer(...), "reduce_scope", ...)`. The reducer is that of the next reduction.
@@ -94,7 +119,13 @@ impl<'a> Reader<'a> {
         };
         let combined = self.expr(body);
         self.names.truncate(scope);
-        self.reducer = Some(Reducer { values, combined: combined?, identity });
+        let combined = combined?;
+        if !is_neutral(&combined, &identity) {
+            let message = format!("`{identity}` is not neutral for `{combined}`");
+            let help = "a sum begins with 0, a product with 1, a maximum with the least value of its type, a minimum with the greatest";
+            return self.error("reducer", args.get(1)?.range(), message, help);
+        }
+        self.reducer = Some(Reducer { values, combined, identity });
         Some(Box::new(|body| body))
     }
 

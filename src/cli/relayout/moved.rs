@@ -1,6 +1,7 @@
 //! `relayout --explain` and `relayout --run`: chooses a strategy, proves its program, writes its kernel and moves data.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use tilewright_ir::Expr;
@@ -143,10 +144,18 @@ fn keeps_all(sides: &Sides, judge: &Judge) -> Vec<Report> {
     vec![one(&sides.relayout.from), one(&sides.relayout.to)]
 }
 
+/// Most bytes of the header of a .npy file that are read.
+const MAX_HEADER: u64 = 1 << 16;
+
 /// Reads, moves and writes.
 fn ran(sides: &Sides, strategy: Option<&Strategy>, input: &str, output: &str) -> Result<RanRow, Failure> {
     let fault = |code, message: String| Failure::plain(input, code, message);
-    let bytes = fs::read(input).map_err(|error| {
+    // No more is read than A has, behind a header: a device or a pipe may have no end.
+    let slots: u64 = sides.relayout.from.shape.iter().product();
+    let most = slots.saturating_mul(sides.element_bytes).saturating_add(MAX_HEADER);
+    let mut bytes = Vec::new();
+    let read = fs::File::open(input).and_then(|file| file.take(most).read_to_end(&mut bytes));
+    read.map_err(|error| {
         fault("cannot-read", format!("cannot read {input}: {error}")).with_help("give the path of a .npy file")
     })?;
     let npy = Npy::read(bytes).map_err(|message| fault("npy", format!("{input}: {message}")))?;

@@ -5,7 +5,7 @@
 //! after:  O[k * 5 + j] = A[I[k] * 5 + j]     so 0 <= I[k] * 5 + j < 20, and I[k] * 5 leaves no type
 //! ```
 
-use super::{Access, Base, accesses, add_other_parts, add_parts, overflow_of};
+use super::{Access, Base, accesses, add_index, add_other_parts, overflow_of};
 use crate::judge::{Decision, all_of};
 use crate::path::Site;
 use crate::question::Question;
@@ -18,7 +18,7 @@ pub(super) fn overflow(site: &Site<'_>, base: &Base<'_>) -> Decision {
     let found = accesses(site);
     let indices = found.iter().map(|access| {
         let mut parts = Vec::new();
-        access.indices.iter().for_each(|index| add_parts(index, &access.path, &mut parts));
+        add_index(access, &mut parts);
         overflow_of(&parts, base, Some(access))
     });
     all_of(indices.chain([overflow_of(&others, base, None)]))

@@ -257,10 +257,23 @@ fn tried(load: &Touch, store: &Touch) -> Option<Decision> {
         let other = writers.get(&index)?.iter().find(|other| !is_own || **other != at)?;
         Some(described(load, store, (&index, other), bindings))
     });
-    if let Some(found) = found {
-        return Some((Verdict::Refuted(found), Method::Evaluation));
+    match found {
+        Some(found) if is_conflict(load, store) => return Some((Verdict::Refuted(found), Method::Evaluation)),
+        Some(found) => {
+            let text = format!("{}; whether that is too late is not decided", found.text);
+            return Some((Verdict::Unknown(Reason::undecided(text)), Method::Nothing));
+        }
+        None => {}
     }
     (is_clear && all_stores && all_loads).then_some((everywhere(looked_at), Method::Enumeration(Points::All)))
+}
+
+/// Whether an element that is read in another instance than the one that writes it is a conflict for sure: both are one statement, or all
+/// of the nest that writes runs before the one that reads.
+fn is_conflict(load: &Touch, store: &Touch) -> bool {
+    let is_scalar = load.n_lanes == 0 && store.n_lanes == 0;
+    let is_behind = store.site < load.site && load.loops.first() != store.loops.first();
+    (is_scalar && load.site == store.site) || is_behind
 }
 
 /// The values of the loops of an access.
