@@ -191,7 +191,11 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Judge, "lockstep-ignores-first-axis", "lockstep does not compare the first of several indices"),
     fault(Area::Judge, "lockstep-ignores-conditions", "lockstep does not compare conditions that both programs ask"),
     fault(Area::Judge, "lockstep-ignores-kinds", "lockstep lets a serial loop become a parallel one"),
-    fault(Area::Judge, "names-of-loaded-values-fit", "what a name of a loaded value stands for is not asked to stay in its type"),
+    fault(
+        Area::Judge,
+        "names-of-loaded-values-fit",
+        "what a name of a loaded value stands for is not asked to stay in its type",
+    ),
     fault(Area::Judge, "lockstep-ignores-extents", "lockstep compares where loops begin and not how long they are"),
     fault(
         Area::Judge,
