@@ -185,7 +185,9 @@ impl<'a> Lanes<'a> {
             let here = Expr::Int { value: first + i128::from(lane), ty };
             simplify(&Substitution::new([self.var], [here]).apply(&plain), &self.ranges)
         };
-        (0..self.count).map(of_lane).reduce(|a, b| Expr::binary(BinaryOp::Or, a, b))
+        let lanes: Vec<Expr> = (0..self.count).map(of_lane).collect();
+        let always = lanes.iter().any(|lane| lane.as_const_int() == Some(1));
+        lanes.into_iter().filter(|_| !always).reduce(|a, b| Expr::binary(BinaryOp::Or, a, b))
     }
 
     /// Returns whether a condition of the body may hold for some lanes only.
