@@ -433,32 +433,10 @@ fn add_parts(expr: &Expr, path: &Path, found: &mut Vec<(Expr, Path)>) {
 fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
     let mut found: Vec<(Expr, Path)> = Vec::new();
     for access in accesses(site) {
-        add_index(&access, &mut found);
+        inside::add_index(&access, &mut found);
     }
     add_other_parts(site, &mut found);
     found
-}
-
-/// Adds the integer operations of the index of an access, and of the loaded values that names in it stand for: an index is compared with
-/// others as if their values were written in it.
-fn add_index(access: &Access, found: &mut Vec<(Expr, Path)>) {
-    let path = &access.path;
-    access.indices.iter().for_each(|index| add_parts(index, path, found));
-    let mut names: Vec<Var> = access.indices.iter().flat_map(Expr::vars).collect();
-    let mut at = 0;
-    while let Some(name) = names.get(at).cloned() {
-        at += 1;
-        let value = path.steps.iter().find_map(|step| match step {
-            Step::Let(var, value) if *var == name => Some(value),
-            Step::Let(..) | Step::Loop(..) | Step::Guard(..) => None,
-        });
-        let Some(value) = value else { continue };
-        if value.reads_memory() && !sabotage::on("names-of-loaded-values-fit") {
-            add_parts(value, path, found);
-        }
-        let more: Vec<Var> = value.vars().into_iter().filter(|var| !names.contains(var)).collect();
-        names.extend(more);
-    }
 }
 
 /// Adds the integer arithmetic of a statement that stands in no index.

@@ -174,7 +174,9 @@ impl<'a> Lanes<'a> {
             simplify(&cond, &self.ranges).as_const_int() == Some(1)
         };
         let (_, texel) = body.indices.split_last()?;
-        if own.is_empty() || texel.iter().zip(&body.buffer.shape).all(is_inside) {
+        let asked: Vec<Var> = own.iter().flat_map(Expr::vars).collect();
+        let is_asked = |(index, _): &(&Expr, &Expr)| index.vars().iter().any(|var| asked.contains(var));
+        if texel.iter().zip(&body.buffer.shape).filter(is_asked).all(is_inside) {
             return None;
         }
         let plain = own.iter().flat_map(conjuncts).filter(|part| !part.reads_memory()).reduce(Expr::and)?;
@@ -183,7 +185,9 @@ impl<'a> Lanes<'a> {
             let here = Expr::Int { value: first + i128::from(lane), ty };
             simplify(&Substitution::new([self.var], [here]).apply(&plain), &self.ranges)
         };
-        (0..self.count).map(of_lane).reduce(|a, b| Expr::binary(BinaryOp::Or, a, b))
+        let lanes: Vec<Expr> = (0..self.count).map(of_lane).collect();
+        let always = lanes.iter().any(|lane| lane.as_const_int() == Some(1));
+        lanes.into_iter().filter(|_| !always).reduce(|a, b| Expr::binary(BinaryOp::Or, a, b))
     }
 
     /// Returns whether a condition of the body may hold for some lanes only.

@@ -147,7 +147,12 @@ fn first_open(reports: &[Report]) -> Option<usize> {
     };
     let named = |report: &Report| report.verdict.reason().is_some_and(|reason| reason.kind() == ReasonKind::Differs);
     let position = |wanted: &dyn Fn(&Report) -> bool| reports.iter().position(wanted);
-    position(&|report| is_open(report) && named(report)).or_else(|| position(&is_open))
+    // Where an index may wrap, the comparison says nothing of its value.
+    let may_wrap = |report: &Report| {
+        let reason = report.verdict.reason().filter(|_| matches!(report.verdict, Verdict::Unknown(_)));
+        report.obligation == Obligation::Overflow && reason.is_some_and(|reason| !reason.is_internal())
+    };
+    position(&|report| is_open(report) && named(report)).or_else(|| position(&is_open)).or_else(|| position(&may_wrap))
 }
 
 /// Whether small whole numbers stay exact: floats have at least 32 bits, and nothing divides them or calls a function of them.

@@ -1,15 +1,39 @@
-//! Index arithmetic of accesses that are known to be inside of their buffers.
+//! The arithmetic of an index, and of one that is known to be inside of its buffer.
 //!
 //! ```text
 //! before: O[k, j] = A[I[k], j]               I[k] is below 4, or the program before traps
 //! after:  O[k * 5 + j] = A[I[k] * 5 + j]     so 0 <= I[k] * 5 + j < 20, and I[k] * 5 leaves no type
 //! ```
 
-use super::{Access, Base, accesses, add_index, add_other_parts, overflow_of};
+use super::{Access, Base, accesses, add_other_parts, add_parts, overflow_of};
+use tilewright_ir::{Expr, Var, sabotage};
+
 use crate::judge::{Decision, all_of};
-use crate::path::Site;
+use crate::path::{Path, Site, Step};
 use crate::question::Question;
 use crate::translate::Names;
+
+/// Adds the integer operations of the index of an access, and of the loaded values that names in it stand for: an index is compared with
+/// others as if their values were written in it.
+pub(super) fn add_index(access: &Access, found: &mut Vec<(Expr, Path)>) {
+    let path = &access.path;
+    access.indices.iter().for_each(|index| add_parts(index, path, found));
+    let mut names: Vec<Var> = access.indices.iter().flat_map(Expr::vars).collect();
+    let mut at = 0;
+    while let Some(name) = names.get(at).cloned() {
+        at += 1;
+        let value = path.steps.iter().find_map(|step| match step {
+            Step::Let(var, value) if *var == name => Some(value),
+            Step::Let(..) | Step::Loop(..) | Step::Guard(..) => None,
+        });
+        let Some(value) = value else { continue };
+        if value.reads_memory() && !sabotage::on("names-of-loaded-values-fit") {
+            add_parts(value, path, found);
+        }
+        let more: Vec<Var> = value.vars().into_iter().filter(|var| !names.contains(var)).collect();
+        names.extend(more);
+    }
+}
 
 /// Index arithmetic of a statement whose accesses are inside of their buffers. What stands in an index is evaluated for its access alone.
 pub(super) fn overflow(site: &Site<'_>, base: &Base<'_>) -> Decision {

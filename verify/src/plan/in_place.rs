@@ -178,6 +178,8 @@ fn decide(judge: &Judge, func: &PrimFunc, operands: &[usize], result: usize) -> 
     for load in &loads {
         for store in &stores {
             let found = record::attempt(|| by_map(judge, load, store)).or_else(|| tried(load, store));
+            // All threads may have read before one of them writes.
+            let found = found.filter(|(verdict, _)| !has_barriers || verdict.is_proved());
             match found {
                 Some((Verdict::Proved(found), how)) => {
                     grounds.add(found);
@@ -233,7 +235,7 @@ fn tried(load: &Touch, store: &Touch) -> Option<Decision> {
     }
     // Two iterations that write an element are enough to find one that is not the one that reads it.
     let mut writers: HashMap<Vec<i128>, Vec<Vec<i128>>> = HashMap::new();
-    let (mut is_clear, mut looked_at) = (true, 0);
+    let (mut is_clear, mut is_open, mut looked_at) = (true, false, 0);
     let (_, all_stores) = store.access.path.each_iteration(&Bindings::new(), TRIED, &mut |bindings| {
         match values(&store.access.indices, bindings).zip(iteration(store, bindings)) {
             Some((index, at)) => {
@@ -254,26 +256,26 @@ fn tried(load: &Touch, store: &Touch) -> Option<Decision> {
         };
         looked_at += 1;
         let is_own = load.site == store.site && load.n_lanes == store.n_lanes;
-        let other = writers.get(&index)?.iter().find(|other| !is_own || **other != at)?;
-        Some(described(load, store, (&index, other), bindings))
+        let mut others = writers.get(&index)?.iter().filter(|other| !is_own || **other != at);
+        let found = others.clone().find(|other| is_conflict((load, &at), (store, other)));
+        is_open |= found.is_none() && others.next().is_some();
+        found.map(|other| described(load, store, (&index, other), bindings))
     });
-    match found {
-        Some(found) if is_conflict(load, store) => return Some((Verdict::Refuted(found), Method::Evaluation)),
-        Some(found) => {
-            let text = format!("{}; whether that is too late is not decided", found.text);
-            return Some((Verdict::Unknown(Reason::undecided(text)), Method::Nothing));
-        }
-        None => {}
+    if let Some(found) = found {
+        return Some((Verdict::Refuted(found), Method::Evaluation));
+    }
+    if is_open {
+        return None;
     }
     (is_clear && all_stores && all_loads).then_some((everywhere(looked_at), Method::Enumeration(Points::All)))
 }
 
-/// Whether an element that is read in another instance than the one that writes it is a conflict for sure: both are one statement, or all
-/// of the nest that writes runs before the one that reads.
-fn is_conflict(load: &Touch, store: &Touch) -> bool {
-    let is_scalar = load.n_lanes == 0 && store.n_lanes == 0;
-    let is_behind = store.site < load.site && load.loops.first() != store.loops.first();
-    (is_scalar && load.site == store.site) || is_behind
+/// Whether an element is read too late for sure: in another iteration of the loops around both, which may run in any order, or behind the
+/// statement that writes it.
+fn is_conflict((load, at): (&Touch, &[i128]), (store, other): (&Touch, &[i128])) -> bool {
+    let around = |touch: &Touch| touch.loops[..touch.loops.len() - touch.n_lanes].to_vec();
+    let common = around(load).iter().zip(&around(store)).take_while(|(one, other)| one == other).count();
+    at[..common] != other[..common] || store.site < load.site
 }
 
 /// The values of the loops of an access.
