@@ -140,7 +140,7 @@ fn a_window_and_a_reduction_are_refuted() {
     refuted(
         "acc = T.allocate([1], \"float32\", \"local\")\nacc_1 = T.Buffer((1,), data=acc, scope=\"local\")\nfor i in range(60):\n    \
          acc_1[0] = T.float32(0)\n    for k in range(60):\n        acc_1[0] = acc_1[0] + A[k]\n    B[i] = acc_1[0]",
-        "writes element 0",
+        "reads it at i = 0, k = 1",
     );
 }
 

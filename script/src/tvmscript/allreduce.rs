@@ -123,7 +123,8 @@ impl<'a> Reader<'a> {
         if !is_neutral(&combined, &identity) {
             let message = format!("`{identity}` is not neutral for `{combined}`");
             let help = "a sum begins with 0, a product with 1, a maximum with the least value of its type, a minimum with the greatest";
-            return self.error("reducer", args.get(1)?.range(), message, help);
+            // The reduction that follows is read all the same: one error is enough.
+            let _: Option<()> = self.error("reducer", args.get(1)?.range(), message, help);
         }
         self.reducer = Some(Reducer { values, combined, identity });
         Some(Box::new(|body| body))

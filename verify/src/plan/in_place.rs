@@ -174,6 +174,8 @@ fn decide(judge: &Judge, func: &PrimFunc, operands: &[usize], result: usize) -> 
             all[0].access.buffer, other.access.buffer
         ));
     }
+    let (mut open, mut has_barriers) = (None, false);
+    func.body.walk(&mut |stmt| has_barriers |= matches!(stmt.kind, StmtKind::Barrier));
     let (mut grounds, mut method): (All, Option<Method>) = (All::default(), None);
     for load in &loads {
         for store in &stores {
@@ -185,15 +187,18 @@ fn decide(judge: &Judge, func: &PrimFunc, operands: &[usize], result: usize) -> 
                     grounds.add(found);
                     method = Some(method.filter(|known| known.weight() >= how.weight()).unwrap_or(how));
                 }
-                Some(open) => return open,
+                Some(refuted) => return refuted,
                 None => {
                     let (load, store) = (&load.access.text, &store.access.text);
                     let text =
                         format!("whether `{load}` is read where another iteration of `{store}` writes is not decided");
-                    return (Verdict::Unknown(Reason::undecided(text)), Method::Nothing);
+                    open = open.or(Some((Verdict::Unknown(Reason::undecided(text)), Method::Nothing)));
                 }
             }
         }
+    }
+    if let Some(open) = open {
+        return open;
     }
     (grounds.proved(), method.unwrap_or(Method::Inspection("the operand is not read")))
 }
