@@ -41,7 +41,7 @@ pub struct ChainLink {
     pub layouts: Vec<ArgumentLayout>,
     /// The values of the symbolic extents.
     pub symbols: Bindings,
-    /// What a call says of its arguments, behind these, if the program checks that.
+    /// The parameters that `make_packed_api` has added: they stand behind the arguments and describe them.
     pub fields: Vec<PackedField>,
 }
 

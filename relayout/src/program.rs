@@ -132,8 +132,9 @@ pub(crate) fn holds(bound: &Bound, values: &[Expr], ty: ScalarType) -> Expr {
     left_side(bound, values, ty).lt(number(bound.limit, ty))
 }
 
-/// Where the bounds and the edges of a strategy do not fit each other: a nest that fills the slots beyond the end of the last one of some ragged axes, but not those beyond the ends of the others, which
-/// are filled already. Its loops begin at the first value from which on there are such slots.
+/// A nest that fills the slots beyond the end of the last one of some ragged axes, but not those beyond the ends of the others, which are
+/// filled already. Its loops begin at the first value from which on there are such slots. It is needed where the nest that moves the
+/// elements does not fill what its bounds leave ([`Strategy::fills_what_bounds_leave`]).
 fn filled_edge(edges: &[Edge], b: &Buffer, first: &[u64], elements: &Elements, ty: ScalarType) -> Option<Stmt> {
     let (edge, others) = edges.split_last()?;
     let vars = names(&edge.loops, ty);

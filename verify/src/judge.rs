@@ -524,6 +524,10 @@ mod tests {
         let converted = |ty: ScalarType| Expr::Cast(ty.into(), i.clone().into());
         assert!(!reason(&asks(converted(ScalarType::Int8))).contains("internal"));
         assert!(reason(&asks(converted(ScalarType::Int64))).contains("internal"));
+        // The variable of a loop that is too long, or a sum, has left its type before the conversion.
+        assert!(!reason(&asks(converted(ScalarType::Int32))).contains("internal"));
+        let sum = Expr::Cast(ScalarType::Int64.into(), (i.clone() * Expr::int(2)).into());
+        assert!(!reason(&asks(sum)).contains("internal"));
         assert!(!on_the_way(&Path::default(), true, internal()).0.to_string().contains("internal"));
     }
 

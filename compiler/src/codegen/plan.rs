@@ -204,7 +204,7 @@ impl Generated {
     }
 }
 
-/// What the launches of a run share.
+/// The arguments, the memory and the values of integers with which kernels are launched.
 struct Call<'a> {
     arguments: &'a Arguments,
     memory: &'a Memory<'a>,

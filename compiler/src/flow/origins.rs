@@ -166,7 +166,8 @@ impl Found {
         Self { samples, equations: Vec::new(), meetings: Vec::new(), opened_before, opened_after }
     }
 
-    /// What a value is compared with is looked at where the value is: the claim opens a store for all that is read of it.
+    /// Opens the counterpart of each opened store, too: a claim either compares two stores with each other or replaces both by the values
+    /// that they store.
     fn open_both(&mut self) {
         loop {
             let opened = self.opened_before.len() + self.opened_after.len();

@@ -106,7 +106,8 @@ fn put(piece: &Instance, at: &Substitution) -> Instance {
     }
 }
 
-/// What all links combine, in their order in time, one in each iteration of an axis; with the condition that there is one.
+/// The values that the links combine as iterations of one more reduced axis, in the order in which they run; the condition under which an
+/// iteration takes part; and the value of an iteration.
 pub(super) fn spread(op: ReduceOp, parts: &[(Option<Expr>, Expr)]) -> Option<(Axis, Option<Expr>, Expr)> {
     let count = i64::try_from(parts.len()).ok()?;
     let placed: Vec<(i64, &(Option<Expr>, Expr))> = (0..count).zip(parts).collect();

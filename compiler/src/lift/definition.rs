@@ -338,7 +338,7 @@ impl Lifter<'_> {
         Ok(StageBody::Reduce { op, axes, init, condition, source })
     }
 
-    /// What a reduction combines, in the order in time: each value with the condition that it takes part.
+    /// The values that a reduction combines, in the order in which its stores run, each with the condition under which it is combined.
     fn parts(
         &mut self,
         reduction: &Reduction,

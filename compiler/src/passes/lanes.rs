@@ -165,7 +165,8 @@ impl<'a> Lanes<'a> {
         Ok(shared.into_iter().rev().fold(store, wrap))
     }
 
-    /// The condition that some lane is stored, if without it a texel could be stored that is none; of conditions that read no memory.
+    /// The condition that at least one lane is stored. `None` if the texel is inside of the texture without it, as far as the conditions of
+    /// the lanes are about its place. Conditions that read memory take no part.
     fn some_lane(&self, body: &Body<'_>, own: &[Expr]) -> Option<Expr> {
         let is_inside = |(index, extent): (&Expr, &Expr)| {
             let ty = index.dtype().scalar;

@@ -199,6 +199,21 @@ fn a_condition_on_the_lane_is_gathered_into_the_texel() {
     assert_eq!(lines[1..], ["for n, a, b, k in T.grid(1, 4, 7, 5):", "if a < 3:", store.as_str()]);
 }
 
+#[test]
+fn a_texel_that_no_lane_stores_is_not_stored_where_a_loop_goes_on_behind_the_texture() {
+    let func = program(
+        RAGGED,
+        &[
+            TEXTURE,
+            "for a, b, k, e in T.grid(3, 7, 8, 4):",
+            "    if k * 4 + e < 18:",
+            "        Xt[a, b, k, e] = X[a, b, k * 4 + e]",
+        ],
+    );
+    let some = "if k * 4 < 18 or k * 4 + 1 < 18 or k * 4 + 2 < 18 or k * 4 + 3 < 18:";
+    assert_eq!(after("lower_texture", &func)[2], some);
+}
+
 fn refused(params: &str, lines: &[&str]) -> Diagnostic {
     let func = program(params, lines);
     let mut found = lower_texture(&func).map(|_| ()).expect_err("it is refused");

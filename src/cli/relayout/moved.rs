@@ -154,10 +154,15 @@ fn ran(sides: &Sides, strategy: Option<&Strategy>, input: &str, output: &str) ->
     let slots: u64 = sides.relayout.from.shape.iter().product();
     let most = slots.saturating_mul(sides.element_bytes).saturating_add(MAX_HEADER);
     let mut bytes = Vec::new();
-    let read = fs::File::open(input).and_then(|file| file.take(most).read_to_end(&mut bytes));
+    let read = fs::File::open(input).and_then(|file| file.take(most.saturating_add(1)).read_to_end(&mut bytes));
     read.map_err(|error| {
         fault("cannot-read", format!("cannot read {input}: {error}")).with_help("give the path of a .npy file")
     })?;
+    if bytes.len() as u64 > most {
+        let message = format!("{input} has more than {most} bytes, and A has {slots} slots");
+        let help = "it holds A's memory, padding included, and nothing else";
+        return Err(fault("npy-shape", message).with_help(help));
+    }
     let npy = Npy::read(bytes).map_err(|message| fault("npy", format!("{input}: {message}")))?;
     if npy.element_bytes as u64 != sides.element_bytes {
         let message = format!("{input} has elements of {} bytes, and A of {}", npy.element_bytes, sides.element_bytes);

@@ -5,9 +5,9 @@
 //! after:  O[k * 5 + j] = A[I[k] * 5 + j]     so 0 <= I[k] * 5 + j < 20, and I[k] * 5 leaves no type
 //! ```
 
-use super::{Access, Base, accesses, add_other_parts, add_parts, overflow_of};
 use tilewright_ir::{Expr, Var, sabotage};
 
+use super::{Access, Base, accesses, add_other_parts, add_parts, overflow_of};
 use crate::judge::{Decision, all_of};
 use crate::path::{Path, Site, Step};
 use crate::question::Question;
