@@ -59,8 +59,9 @@ pub(super) fn candidate(
     };
     let system = solved(&[]);
     let is_chosen = !system.open().is_empty();
-    let same = same_digits(&found.pairs, (&unknown, &given), &known);
-    let others = if is_chosen || same.is_empty() { Vec::new() } else { choices(&solved(&same), &given, hints) };
+    let more = [by_factor(&found.pairs, before, &known), same_digits(&found.pairs, (&unknown, &given), &known)];
+    let more = more.iter().filter(|more| !is_chosen && !more.is_empty());
+    let others: Vec<Substitution> = more.flat_map(|more| choices(&solved(more), &given, hints)).collect();
     let samples = after.path.samples(TRIED);
     let mut best: Option<(usize, Candidate)> = None;
     for chosen in others.into_iter().chain(choices(&system, &given, hints)) {
@@ -79,6 +80,31 @@ pub(super) fn candidate(
         || Candidate { position, forward: Vec::new(), inside: Vec::new(), rest: Vec::new(), is_chosen },
         |best| best.1,
     )
+}
+
+/// Equations of the factors of an extent: two flat indices of the same row length, of which no part carries into another.
+///
+/// ```text
+/// (4 * a + b) * n + c = (4 * x + 2) * n + y           4 * a + b = 4 * x + 2, and c = y
+/// ```
+fn by_factor(pairs: &[(Expr, Expr)], before: &Statement, known: &Ranges) -> Vec<(Expr, Expr)> {
+    let mut found = Vec::new();
+    for (old, new) in pairs {
+        let mut parts = vec![(old.clone(), new.clone())];
+        for symbol in before.path.symbols.iter().chain(&before.path.scalars) {
+            let split = |(old, new): (Expr, Expr)| match (linear_in(&old, symbol, known), linear_in(&new, symbol, known)) {
+                (Some((a, b)), Some((c, d))) if b.as_const_int() != Some(0) && d.as_const_int() != Some(0) => {
+                    vec![(b, d), (a, c)]
+                }
+                _ => vec![(old, new)],
+            };
+            parts = parts.into_iter().flat_map(split).collect();
+        }
+        if parts.len() > 1 {
+            found.extend(parts);
+        }
+    }
+    found
 }
 
 /// Loops that have the same factor on both sides of an equation, and as many iterations: digits of one number that stay as they are,
