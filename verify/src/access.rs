@@ -128,11 +128,14 @@ impl Judge {
 
     /// Checks the program of one side; the accesses of the program after are also compared with those of the one before.
     pub(crate) fn check_program_on(&self, side: Side, func: &PrimFunc) -> Vec<Report> {
-        self.check_program_given(side, func, false)
+        let mut reports = self.check_views(func, &func.buffers());
+        reports.extend(self.check_program_given(side, func, false));
+        reports
     }
 
-    /// The same for a program each access of which is known to be inside of its buffer (`is_inside`), as far as the integers say: no
-    /// operation of its index leaves its type then, if none does at the elements that there are.
+    /// What a program does with its buffers, wherever these lie ([`Judge::check_views`]). If each access is known to be inside of its
+    /// buffer (`is_inside`), as far as the integers say, no operation of its index leaves its type, if none does at the elements that
+    /// there are.
     pub(crate) fn check_program_given(&self, side: Side, func: &PrimFunc, is_inside: bool) -> Vec<Report> {
         if let Some(reason) = not_well_formed(func) {
             let reason = format!("the program is not well formed: {reason}");
@@ -142,12 +145,10 @@ impl Judge {
         if sabotage::on("sites-backwards") {
             sites.reverse();
         }
-        let buffers = func.buffers();
-        let base = Base::new(self, func, &buffers);
-        let mut reports = self.check_views(func, &buffers);
-        reports.extend(self.in_parallel(|| {
-            sites.par_iter().flat_map_iter(|site| self.check_site(site, (side, is_inside), &base)).collect::<Vec<_>>()
-        }));
+        let base = Base::new(self, func, &func.buffers());
+        let mut reports: Vec<Report> = self.in_parallel(|| {
+            sites.par_iter().flat_map_iter(|site| self.check_site(site, (side, is_inside), &base)).collect()
+        });
         reports.extend(self.check_lanes(func));
         reports.extend(
             self.check_races(func)

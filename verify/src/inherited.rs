@@ -9,7 +9,7 @@
 //! before stays in its buffers, so does the program after. What is taken for granted of the program before is a premise that the
 //! report lists. Pairs of foreign programs are judged like that ([`Judge::taking_over`]); our own passes are shown by themselves.
 
-use tilewright_ir::{BufferClaim, Comparison, Evidence, Expr, PrimFunc, StmtKind};
+use tilewright_ir::{Comparison, Evidence, Expr, PrimFunc, StmtKind};
 
 use crate::access::{accesses, bounds};
 use crate::door::inspected;
@@ -20,22 +20,20 @@ use crate::obligation::Obligation;
 use crate::path::settled_sites;
 use crate::reason::Reason;
 use crate::verdict::Verdict;
-use crate::view::is_plain;
 
 /// Whether each access of the program after is the image of an access before, if these goals hold:
 ///
 /// - no padding is filled, and no lane is written that had no value;
 /// - nothing is read that was not, by a condition that is asked earlier or by a choice that evaluates both sides;
-/// - no buffer is a view: that a view lies inside of its memory is asked of the program after alone;
-/// - what decides what runs where iterations were reordered is shown to be inside by itself: what a condition reads is not paired then;
-/// - no buffer has strides or an offset that it did not have before: where it begins is asked of the program after alone.
+/// - what decides what runs where iterations were reordered is shown to be inside by itself: what a condition reads is not paired then.
 ///
+/// That a buffer of the program after lies inside of its memory is not taken over ([`Judge::check_views`]).
 /// Other comparisons than these two speak of values, which other accesses may give.
 pub(crate) fn is_each_access_paired(judge: &Judge, after: &PrimFunc, evidence: &Evidence, goals: &[Goal]) -> bool {
     let is_more = |goal: &Goal| matches!(goal.kind, GoalKind::Unread(_) | GoalKind::Alone(_) | GoalKind::Early);
     let is_of_accesses = matches!(evidence.comparison, Comparison::Statements | Comparison::Iterations(_));
     let is_reordered = matches!(evidence.comparison, Comparison::Iterations(_));
-    let is_unpaired = goals.iter().any(is_more) || has_views(after) || has_eager_loads(after) || has_moved(evidence);
+    let is_unpaired = goals.iter().any(is_more) || has_eager_loads(after);
     let is_paired = is_of_accesses && evidence.fills.is_empty() && !is_unpaired;
     is_paired && (!is_reordered || is_decided_inside(judge, after))
 }
@@ -48,21 +46,6 @@ pub(crate) fn has_scattered(evidence: &Evidence, after: &PrimFunc) -> bool {
         found |= matches!(&stmt.kind, StmtKind::Store { indices, .. } if indices.iter().any(Expr::reads_memory));
     });
     found && matches!(evidence.comparison, Comparison::Iterations(_))
-}
-
-/// Whether two buffers show the same memory.
-fn has_views(func: &PrimFunc) -> bool {
-    let buffers = func.buffers();
-    buffers.iter().any(|one| buffers.iter().any(|other| one != other && one.aliases(other)))
-}
-
-/// Whether a buffer has strides or an offset after and begins elsewhere in its memory before.
-fn has_moved(evidence: &Evidence) -> bool {
-    let moves = |claim: &BufferClaim| {
-        let (old, new) = (&claim.before, &claim.after);
-        !is_plain(new) && (&old.shape, &old.strides, &old.elem_offset) != (&new.shape, &new.strides, &new.elem_offset)
-    };
-    evidence.buffers.iter().any(moves)
 }
 
 /// Whether all that conditions and loops read is inside of its buffer.

@@ -133,6 +133,7 @@ impl Judge {
         // Where the program before stays in its buffers, so does each image of an index of it.
         let is_inside = is_inherited && self.takes_over && !inherited::has_scattered(evidence, after);
         let own = self.check_program_given(Side::After, after, is_inside);
+        reports.extend(self.check_views(after, &after.buffers()));
         reports.extend(if is_inherited { self.given(&[Obligation::Bounds], own) } else { own });
         base.grounded(reports)
     }

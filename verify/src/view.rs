@@ -8,7 +8,7 @@
 
 use tilewright_ir::{Buffer, Expr, PrimFunc, StmtKind};
 
-use crate::access::entry;
+use crate::access::{Base, entry};
 use crate::door::All;
 use crate::judge::{Decision, Judge, Report, decide};
 use crate::obligation::Obligation;
@@ -35,7 +35,7 @@ impl Judge {
             (view != owner).then(|| Self::report(Obligation::Bounds, subject, || within(self, func, view, owner)))
         };
         reports.extend(buffers.iter().filter_map(report));
-        reports
+        if reports.is_empty() { reports } else { Base::new(self, func, buffers).grounded(reports) }
     }
 }
 

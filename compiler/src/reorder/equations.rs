@@ -5,6 +5,8 @@ use tilewright_ir::{BinaryOp, Buffer, BufferClaim, Evidence, Expr};
 use tilewright_verify::path::Step;
 use tilewright_verify::reorder::Statement;
 
+use super::types::untyped;
+
 /// Pairs of an index before and the index after that it equals, and how much of the two stores is alike.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Equations {
@@ -47,7 +49,7 @@ impl Equations {
             if old.reads_memory() && new.reads_memory() {
                 self.values(old, &new, evidence);
             } else {
-                self.pairs.push((old.clone(), new));
+                self.pairs.push((untyped(old), untyped(&new)));
             }
         }
         self.score += 1;
@@ -80,7 +82,7 @@ impl Equations {
                 self.n_different += best.n_different;
             }
             _ if old.dtype().is_scalar() && is_index(old) && is_index(new) => {
-                self.pairs.push((old.clone(), new.clone()));
+                self.pairs.push((untyped(old), untyped(new)));
                 self.score += usize::from(old == new);
             }
             _ if std::mem::discriminant(old) == std::mem::discriminant(new) => {

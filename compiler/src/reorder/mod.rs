@@ -13,6 +13,7 @@ mod equations;
 mod forward;
 mod pairing;
 pub(crate) mod solve;
+mod types;
 
 pub(crate) use equations::undo;
 pub(crate) use pairing::pair;

@@ -1,13 +1,14 @@
 //! Which store became which, and by which maps of their loops.
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Evidence, Expr, Reordering, StoreOrigin};
+use tilewright_ir::{BinaryOp, Evidence, Expr, Reordering, StoreOrigin, Var};
 use tilewright_verify::path::Step;
 use tilewright_verify::reorder::{Statement, domain};
 
 use super::equations::{self, Equations};
 use super::forward::{Candidate, candidate};
 use super::solve::{System, loops, ranges};
+use super::types::{typed, typed_condition, untyped};
 
 /// The origins of all stores after; `None` if a store has none.
 pub(crate) fn pair(before: &[Statement], after: &[Statement], evidence: &Evidence) -> Option<Reordering> {
@@ -86,8 +87,14 @@ fn candidates(before: &[Statement], after: &Statement, evidence: &Evidence, hint
 
 /// The claim about one store before.
 fn origin(before: &Statement, after: &Statement, candidate: &Candidate, when: Option<Expr>) -> StoreOrigin {
-    let back = back(before, after, candidate);
-    StoreOrigin { when, before: candidate.position, forward: candidate.forward.clone(), back }
+    let back = in_types_of(&after.loops(), &back(before, after, candidate));
+    let forward = in_types_of(&before.loops(), &candidate.forward);
+    StoreOrigin { when: when.as_ref().map(typed_condition), before: candidate.position, forward, back }
+}
+
+/// Values of loops in the types of these.
+fn in_types_of(loops: &[Var], values: &[Expr]) -> Vec<Expr> {
+    loops.iter().zip(values).map(|(var, value)| typed(value, var.dtype().scalar)).collect()
 }
 
 /// The loops after in terms of those before.
@@ -99,7 +106,7 @@ fn back(before: &Statement, after: &Statement, candidate: &Candidate) -> Vec<Exp
     equations.extend(candidate.rest.iter().map(|(old, new)| (new.clone(), old.clone())));
     for step in &after.path.steps {
         if let Step::Guard(Expr::Binary(BinaryOp::Eq, a, b), true) = step {
-            equations.push(((**a).clone() - (**b).clone(), Expr::int(0)));
+            equations.push((untyped(a) - untyped(b), Expr::int(0)));
         }
     }
     let mut system = System { unknown: unknown.clone(), equations, ranges: &known, solved: Substitution::default() };

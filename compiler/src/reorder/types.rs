@@ -1,0 +1,92 @@
+//! Integers of several types in one equation. Equations are solved as if there were one type of integers, without conversions to wider
+//! ones; what is found gets its types back.
+//!
+//! ```text
+//! i * 24 + int64(j) = i' * 24 + int64(j')         i * 24 + j = i' * 24 + j', so i = i' and j = j'
+//! ```
+
+use std::convert::Infallible;
+
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType, SharedExpr, UnaryOp};
+
+/// An expression without conversions of integers to wider ones.
+pub(super) fn untyped(expr: &Expr) -> Expr {
+    let Ok(expr) = Untyped.expr(expr);
+    expr
+}
+
+struct Untyped;
+
+impl Rewrite for Untyped {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        match expr {
+            Expr::Cast(ty, inner) if is_wider(*ty, inner.dtype()) => self.expr(inner),
+            Expr::Load { .. } => Ok(expr.clone()),
+            _ => self.expr_children(expr),
+        }
+    }
+}
+
+/// Whether each integer of the type `from` is one of the type `ty`.
+fn is_wider(ty: DataType, from: DataType) -> bool {
+    let ranges = ty.scalar.integer_range().zip(from.scalar.integer_range());
+    ty.is_scalar() && from.is_scalar() && ranges.is_some_and(|(wide, narrow)| wide.0 <= narrow.0 && narrow.1 <= wide.1)
+}
+
+/// An integer expression or a condition in which all operands of an operation have one type: an integer has that of `ty`. What has one type
+/// already stays as it is.
+pub(super) fn typed(expr: &Expr, ty: ScalarType) -> Expr {
+    if has_one_type(expr) { expr.clone() } else { integer(expr, ty) }
+}
+
+/// The same for a condition.
+pub(super) fn typed_condition(expr: &Expr) -> Expr {
+    if has_one_type(expr) { expr.clone() } else { condition(expr) }
+}
+
+/// Whether the integers in an expression have one type.
+fn has_one_type(expr: &Expr) -> bool {
+    let mut found: Option<ScalarType> = None;
+    let mut is_one = true;
+    expr.walk(&mut |part| {
+        let ty = part.dtype().scalar;
+        if ty != ScalarType::Bool && ty.is_integer() {
+            is_one &= *found.get_or_insert(ty) == ty;
+        }
+    });
+    is_one
+}
+
+fn integer(expr: &Expr, ty: ScalarType) -> Expr {
+    let part = |part: &Expr| integer(part, ty);
+    match expr {
+        Expr::Int { value, .. } => Expr::int_of(*value, ty).unwrap_or_else(|| expr.clone()),
+        Expr::Cast(_, inner) if inner.dtype().scalar.is_integer() => part(inner),
+        Expr::Binary(op, a, b) if keeps_type(*op) => Expr::binary(*op, part(a), part(b)),
+        Expr::Select(cond, a, b) => {
+            Expr::Select(SharedExpr::new(condition(cond)), SharedExpr::new(part(a)), SharedExpr::new(part(b)))
+        }
+        Expr::IfThenElse(cond, a, b) => {
+            Expr::IfThenElse(SharedExpr::new(condition(cond)), SharedExpr::new(part(a)), SharedExpr::new(part(b)))
+        }
+        _ if expr.dtype().scalar == ty => expr.clone(),
+        _ => Expr::Cast(DataType::scalar(ty), SharedExpr::new(expr.clone())),
+    }
+}
+
+fn condition(expr: &Expr) -> Expr {
+    match expr {
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => Expr::binary(*op, condition(a), condition(b)),
+        Expr::Unary(UnaryOp::Not, inner) => Expr::unary(UnaryOp::Not, condition(inner)),
+        Expr::Binary(op, a, b) => Expr::binary(*op, integer(a, ScalarType::Int64), integer(b, ScalarType::Int64)),
+        _ => expr.clone(),
+    }
+}
+
+fn keeps_type(op: BinaryOp) -> bool {
+    use BinaryOp::{Add, FloorDiv, FloorMod, Max, Min, Mul, Sub, TruncDiv, TruncMod};
+    matches!(op, Add | Sub | Mul | FloorDiv | FloorMod | TruncDiv | TruncMod | Min | Max)
+}
