@@ -1,5 +1,5 @@
-//! Integers of several types in one equation. Equations are solved as if there were one type of integers, without conversions to wider
-//! ones; what is found gets its types back.
+//! Integers of several types in one equation. Equations are solved as if there were one type of integers, without conversions; what
+//! is found gets its types back.
 //!
 //! ```text
 //! i * 24 + int64(j) = i' * 24 + int64(j')         i * 24 + j = i' * 24 + j', so i = i' and j = j'
@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType, SharedExpr, UnaryOp};
 
-/// An expression without conversions of integers to wider ones.
+/// An expression without conversions of integers to integers.
 pub(super) fn untyped(expr: &Expr) -> Expr {
     let Ok(expr) = Untyped.expr(expr);
     expr
@@ -23,17 +23,15 @@ impl Rewrite for Untyped {
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         match expr {
-            Expr::Cast(ty, inner) if is_wider(*ty, inner.dtype()) => self.expr(inner),
+            Expr::Cast(ty, inner) if [*ty, inner.dtype()].into_iter().all(is_integer) => self.expr(inner),
             Expr::Load { .. } => Ok(expr.clone()),
             _ => self.expr_children(expr),
         }
     }
 }
 
-/// Whether each integer of the type `from` is one of the type `ty`.
-fn is_wider(ty: DataType, from: DataType) -> bool {
-    let ranges = ty.scalar.integer_range().zip(from.scalar.integer_range());
-    ty.is_scalar() && from.is_scalar() && ranges.is_some_and(|(wide, narrow)| wide.0 <= narrow.0 && narrow.1 <= wide.1)
+fn is_integer(ty: DataType) -> bool {
+    ty.is_scalar() && ty.scalar.is_integer() && ty.scalar != ScalarType::Bool
 }
 
 /// An integer expression or a condition in which all operands of an operation have one type: an integer has that of `ty`. What has one type
@@ -52,9 +50,9 @@ fn has_one_type(expr: &Expr) -> bool {
     let mut found: Option<ScalarType> = None;
     let mut is_one = true;
     expr.walk(&mut |part| {
-        let ty = part.dtype().scalar;
-        if ty != ScalarType::Bool && ty.is_integer() {
-            is_one &= *found.get_or_insert(ty) == ty;
+        let ty = part.dtype();
+        if is_integer(ty) {
+            is_one &= *found.get_or_insert(ty.scalar) == ty.scalar;
         }
     });
     is_one
