@@ -116,8 +116,9 @@ pub enum Value {
     /// The value after with the opposite comparison, and the sides of the choice exchanged: `y if m == n else x` for
     /// `x if m != n else y`.
     Reversed(Box<Value>),
-    /// A difference of floats, before or after, taken as a sum: `x + (-y)` for `x - y`.
-    Summed(Box<Value>),
+    /// A difference of floats, before or after, taken as a sum, or a quotient by a power of two as a product: `x + (-y)` for `x - y`,
+    /// `x * 0.25` for `x / 4`.
+    Restated(Box<Value>),
     /// A conditional before whose condition is decided, and how it comes out: the value that is taken, and all of the value
     /// after.
     Decided(bool, Box<Value>),

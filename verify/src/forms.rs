@@ -6,7 +6,7 @@
 //! C[i] = x if c else y                 if c: C[i] = x  else: C[i] = y
 //! x + y, x < y, x if not c else y      y + x, y > x, y if c else x
 //! x if m != n else y                   y if m == n else x
-//! x - y (floats)                       x + -y
+//! x - y, x / 4 (floats)                x + -y, x * 0.25
 //! ```
 //!
 //! A statement does the same in both forms. One form may evaluate an expression where the other one does not, which
@@ -74,15 +74,15 @@ pub(crate) fn turned(value: &Expr) -> Option<Expr> {
 
 /// Two values in the forms in which a correspondence compares them, and how these are compared; `None` if it does not change them.
 pub(crate) fn formed<'v>(along: &'v Value, old: &Expr, new: &Expr) -> Option<(&'v Value, [Expr; 2])> {
-    let is_difference = summed(old).is_some() || summed(new).is_some();
+    let is_restated = restated(old).is_some() || restated(new).is_some();
     match along {
         Value::Turned(along) => Some((along, [old.clone(), turned(new)?])),
         Value::Reversed(along) => Some((along, [old.clone(), reversed(new)?])),
-        Value::Summed(along) if is_difference => {
-            Some((along, [old, new].map(|value| summed(value).unwrap_or_else(|| value.clone()))))
+        Value::Restated(along) if is_restated => {
+            Some((along, [old, new].map(|value| restated(value).unwrap_or_else(|| value.clone()))))
         }
         Value::Whole(_) | Value::Lanes(_) | Value::Load(_) | Value::Parts(_) => None,
-        Value::Summed(_) | Value::Choice(_) | Value::Decided(..) | Value::Unknown => None,
+        Value::Restated(_) | Value::Choice(_) | Value::Decided(..) | Value::Unknown => None,
     }
 }
 
@@ -118,12 +118,28 @@ pub(crate) fn opposite_of(cond: &Expr) -> Option<Expr> {
 }
 
 /// A difference of floats as a sum: IEEE 754 defines `x - y` as `x + (-y)`. The opposite of an opposite is the number itself, and NaN
-/// is one value.
-pub(crate) fn summed(value: &Expr) -> Option<Expr> {
+/// is one value. A quotient by a power of two as a product: both are the same real number, rounded once.
+pub(crate) fn restated(value: &Expr) -> Option<Expr> {
     match value {
         Expr::Binary(BinaryOp::Sub, a, b) if b.dtype().scalar.is_float() => Some(Expr::clone(a) + opposite(b)),
+        Expr::Binary(BinaryOp::Div, a, b) => Some(Expr::clone(a) * reciprocal(b)?),
         _ => None,
     }
+}
+
+/// One divided by a power of two, which is a number of the same type.
+fn reciprocal(by: &Expr) -> Option<Expr> {
+    match by {
+        Expr::Float { value, ty } => Some(Expr::Float { value: reciprocal_of_power(*value)?, ty: *ty }),
+        Expr::Broadcast { value, lanes } => Some(Expr::Broadcast { value: reciprocal(value)?.into(), lanes: *lanes }),
+        _ => None,
+    }
+}
+
+/// One divided by a power of two, if both are normal numbers of every floating-point type.
+pub(crate) fn reciprocal_of_power(by: f64) -> Option<f64> {
+    let is_power = by.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1;
+    (is_power && (2f64.powi(-14)..=2f64.powi(14)).contains(&by.abs())).then(|| 1.0 / by)
 }
 
 /// A float with the other sign.

@@ -158,7 +158,7 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Parts(vec![Value::Whole(Vec::new()); 2]),
         Value::Lanes(boxed()),
         Value::Turned(boxed()),
-        Value::Summed(boxed()),
+        Value::Restated(boxed()),
         Value::Reversed(boxed()),
         Value::Decided(true, boxed()),
         Value::Decided(false, boxed()),
@@ -174,9 +174,9 @@ fn values(value: &Value) -> Vec<Value> {
             found.push((**inner).clone());
             found.extend(values(inner).into_iter().map(|inner| Value::Turned(Box::new(inner))));
         }
-        Value::Summed(inner) => {
+        Value::Restated(inner) => {
             found.push((**inner).clone());
-            found.extend(values(inner).into_iter().map(|inner| Value::Summed(Box::new(inner))));
+            found.extend(values(inner).into_iter().map(|inner| Value::Restated(Box::new(inner))));
         }
         Value::Reversed(inner) => {
             found.push((**inner).clone());

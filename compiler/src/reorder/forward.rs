@@ -92,12 +92,13 @@ fn by_factor(pairs: &[(Expr, Expr)], before: &Statement, known: &Ranges) -> Vec<
     for (old, new) in pairs {
         let mut parts = vec![(old.clone(), new.clone())];
         for symbol in before.path.symbols.iter().chain(&before.path.scalars) {
-            let split = |(old, new): (Expr, Expr)| match (linear_in(&old, symbol, known), linear_in(&new, symbol, known)) {
-                (Some((a, b)), Some((c, d))) if b.as_const_int() != Some(0) && d.as_const_int() != Some(0) => {
-                    vec![(b, d), (a, c)]
-                }
-                _ => vec![(old, new)],
-            };
+            let split =
+                |(old, new): (Expr, Expr)| match (linear_in(&old, symbol, known), linear_in(&new, symbol, known)) {
+                    (Some((a, b)), Some((c, d))) if b.as_const_int() != Some(0) && d.as_const_int() != Some(0) => {
+                        vec![(b, d), (a, c)]
+                    }
+                    _ => vec![(old, new)],
+                };
             parts = parts.into_iter().flat_map(split).collect();
         }
         if parts.len() > 1 {

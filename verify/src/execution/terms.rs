@@ -16,6 +16,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use tilewright_ir::scalar::{cast, wrap_int};
 use tilewright_ir::{BinaryOp, MathFn, Scalar, ScalarType, UnaryOp, sabotage};
 
+use crate::forms::reciprocal_of_power;
 use crate::poly::Poly;
 
 /// The number of a term.
@@ -248,6 +249,10 @@ impl Terms {
                 let negated = self.unary(UnaryOp::Neg, ty, b)?;
                 self.binary(Op::Add, ty, a, negated)
             }
+            Op::Div if let Some(by) = self.reciprocal(b) => {
+                let by = self.constant(ty, Scalar::Float(by))?;
+                self.binary(Op::Mul, ty, a, by)
+            }
             Op::Min | Op::Max if !ty.is_float() => {
                 if a == b {
                     Ok(a)
@@ -277,6 +282,14 @@ impl Terms {
     /// Whether a term is the float 1.
     fn is_one(&self, id: Id) -> bool {
         matches!(self.node(id), Node::Float(_, bits) if *bits == 1f64.to_bits())
+    }
+
+    /// One divided by a term that is a power of two, by which floats are multiplied instead of divided: the same number, rounded once.
+    fn reciprocal(&self, id: Id) -> Option<f64> {
+        match self.node(id) {
+            Node::Float(_, bits) => reciprocal_of_power(f64::from_bits(*bits)),
+            _ => None,
+        }
     }
 
     /// A truth value of two: one of them if the other one decides nothing.

@@ -193,8 +193,12 @@ const SAME_TIMES_ONE: [(&str, &str); 2] = [("x * 1", "x"), ("1 * x", "x")];
 /// Twice the resources of Z3 that its tactics take for these rules.
 const FEW: u32 = 3_000_000;
 
+/// Quotients by powers of two, which both Z3's incremental core and its tactics take long to show: tried with numbers.
+const SAME_QUOTIENTS: [(&str, &str); 3] =
+    [("x / 2", "x * (1 / 2)"), ("x / -8", "x * (1 / -8)"), ("x / (1 / 4)", "x * 4")];
+
 /// What looks like a rule for floats, and is none: Z3 finds floats for which the sides differ.
-const DIFFERENT: [(&str, &str); 12] = [
+const DIFFERENT: [(&str, &str); 13] = [
     ("x + 0", "x"),
     ("x - x", "0"),
     ("x * 0", "0"),
@@ -207,6 +211,7 @@ const DIFFERENT: [(&str, &str); 12] = [
     ("T.Select(not x < y, x, y)", "T.Select(y <= x, x, y)"),
     ("T.Select(x == x, x, y)", "x"),
     ("T.Select(x == y, x, y)", "y"),
+    ("x / 3", "x * (1 / 3)"),
 ];
 
 /// Runs a program over `A` and `B`, of four elements: the program, and the terms that `B` holds in the end.
@@ -306,6 +311,62 @@ fn rules_for_floats_hold_for_all_floats() {
             assert_eq!(differ(&exprs, ty, rlimit), TextAnswer::Unsat, "{ty}: `{a}` and `{b}`");
         }
     }
+}
+
+#[test]
+fn quotients_by_powers_of_two_are_products_for_all_halves() {
+    for ty in [Float16, BFloat16, Float32, Float64] {
+        for (a, b) in SAME_QUOTIENTS {
+            let ([one, two], terms) = sides(ty, [a, b]);
+            assert_eq!(terms[0], terms[1], "{ty}: `{a}` and `{b}` are two terms");
+            for bits in 0..=u16::MAX {
+                // All numbers of float16; the upper halves of all numbers of float32, with some other lower half; and as many of float64.
+                let x = match ty {
+                    Float16 => half(bits),
+                    BFloat16 => f32::from_bits(u32::from(bits) << 16).into(),
+                    Float32 => f32::from_bits(u32::from(bits) << 16 | u32::from(bits.wrapping_mul(40503))).into(),
+                    _ => f64::from_bits(u64::from(bits) << 48 | u64::from(bits).wrapping_mul(0x9e37_79b9_7f4a)),
+                };
+                let value = |expr: &Expr| number(expr, ty, x);
+                assert!(same_number(value(&one), value(&two)), "{ty}: `{a}` and `{b}` at {x}");
+            }
+        }
+    }
+}
+
+/// A number of float16 by its bits.
+fn half(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
+    let size = match exponent {
+        0 => fraction * 2f64.powi(-14),
+        31 if fraction > 0.0 => f64::NAN,
+        31 => f64::INFINITY,
+        _ => (1.0 + fraction) * 2f64.powi(exponent - 15),
+    };
+    if bits >> 15 == 1 { -size } else { size }
+}
+
+/// The value of an expression over one float.
+fn number(expr: &Expr, ty: ScalarType, x: f64) -> f64 {
+    let value = match expr {
+        Expr::Var(_) => x,
+        Expr::Float { value, .. } => *value,
+        Expr::Unary(UnaryOp::Neg, a) => -number(a, ty, x),
+        Expr::Binary(op, a, b) => {
+            let [a, b] = [a, b].map(|side| Scalar::Float(number(side, ty, x)));
+            match op.eval(ty, a, b).unwrap() {
+                Scalar::Float(value) => value,
+                Scalar::Int(value) => panic!("{value}"),
+            }
+        }
+        other => panic!("{other}"),
+    };
+    round_float(ty, value)
+}
+
+/// Whether two floats are the same: NaN is NaN, and 0.0 is not -0.0.
+fn same_number(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
 
 #[test]

@@ -6,7 +6,7 @@ use tilewright_ir::{BinaryOp, Expr, UnaryOp, Var};
 use super::Finder;
 use crate::access::lane_of;
 use crate::correspondence::Value;
-use crate::forms::{choice, chooses_by_lane, opposite_of, reversed, summed, turned};
+use crate::forms::{choice, chooses_by_lane, opposite_of, restated, reversed, turned};
 use crate::path::Step;
 
 impl Finder<'_> {
@@ -74,10 +74,12 @@ impl Finder<'_> {
             (Expr::Binary(..), Expr::Binary(..)) if turned_alike(old, new).is_some() => self.exchanged(old, new),
             (Expr::Binary(BinaryOp::Sub, ..), Expr::Binary(BinaryOp::Add, ..))
             | (Expr::Binary(BinaryOp::Add, ..), Expr::Binary(BinaryOp::Sub, ..))
+            | (Expr::Binary(BinaryOp::Div, ..), Expr::Binary(BinaryOp::Mul, ..))
+            | (Expr::Binary(BinaryOp::Mul, ..), Expr::Binary(BinaryOp::Div, ..))
                 if !is_integer =>
             {
-                let [old, new] = [old, new].map(|value| summed(value).unwrap_or_else(|| value.clone()));
-                Value::Summed(Box::new(self.values(&old, &new)))
+                let [old, new] = [old, new].map(|value| restated(value).unwrap_or_else(|| value.clone()));
+                Value::Restated(Box::new(self.values(&old, &new)))
             }
             // A condition that was decided always holds, or never.
             (Expr::IfThenElse(_, a, _) | Expr::Select(_, a, _), _) => self.decided(old, same_shape(a, new), new),
