@@ -17,6 +17,7 @@
 mod bits;
 mod digits;
 mod linear;
+mod rebuilt;
 mod reduce;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -142,6 +143,9 @@ impl Strategy for Prover {
         }
         for fact in &digits {
             self.keep(fact);
+        }
+        for fact in self.rebuilt(pairs) {
+            self.keep(&fact);
         }
     }
 

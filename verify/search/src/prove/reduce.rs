@@ -26,7 +26,7 @@ use tilewright_kernel::term::{BinaryOp, Comparison, Prop, PropKind, Term, TermKi
 #[derive(Clone, Debug)]
 pub(super) struct Reduced {
     /// The reduced term.
-    term: Term,
+    pub(super) term: Term,
     /// Facts from which the equality with the original term follows.
     because: Vec<Fact>,
 }
@@ -294,7 +294,7 @@ impl Prover {
     }
 
     /// The term with every remainder `x % b` written as `x - x // b * b`.
-    fn without_remainders(&mut self, reduced: &Reduced) -> Reduced {
+    pub(super) fn without_remainders(&mut self, reduced: &Reduced) -> Reduced {
         let mut because = reduced.because.clone();
         let term = self.eliminated(&reduced.term, None, &mut because);
         Reduced { term, because }
