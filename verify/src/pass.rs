@@ -519,16 +519,22 @@ fn proved(
     let mut names = Names::default();
     let mut question = judge.question(&mut names, &path.symbols);
     path.assume(&mut question, &mut names);
-    if !path.is_reached()
-        && let Some(unreached) = unreached(&question)
-    {
-        return unreached;
-    }
+    let is_reached = path.is_reached();
+    let equal = if is_reached { Vec::new() } else { path.equalities(&mut names) };
     names.next_statement();
     let goal = goal(&mut names);
     names.assume_types(&mut question);
     let from = question.steps().len();
-    let result = question.settle(&goal);
+    // Two numbers that are equal may be what nothing gets past, which the strategy sees sooner than the solver.
+    question.equated(&equal);
+    let early = if equal.is_empty() { None } else { question.settle(&goal).ok() };
+    if early.is_none()
+        && !is_reached
+        && let Some(unreached) = unreached(&question)
+    {
+        return unreached;
+    }
+    let result = early.map_or_else(|| question.settle(&goal), Ok);
     let decision = decide("goal", result, &question, from, |model| {
         let bindings = bindings_of(path, &mut names, model);
         path.admits(&bindings).then(|| replay(&bindings)).flatten()

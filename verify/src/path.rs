@@ -21,6 +21,7 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, ScalarType,
 use crate::goal::Kind;
 use crate::question::Question;
 use crate::steps::Steps;
+use crate::term::Term;
 use crate::translate::Names;
 
 /// One step of a path.
@@ -180,6 +181,20 @@ impl Path {
             }
         }
         names.assume_types(question);
+    }
+
+    /// Integers that are equal by conditions on the way, which read no memory.
+    pub(crate) fn equalities(&self, names: &mut Names) -> Vec<(Term, Term)> {
+        let mut found = Vec::new();
+        for step in &self.steps {
+            let Step::Guard(cond, holds) = step else { continue };
+            for (part, _) in premises(cond, *holds, &[]).into_iter().filter(|(_, holds)| *holds) {
+                if let Expr::Binary(BinaryOp::Eq, a, b) = part {
+                    found.push((names.term(&a), names.term(&b)));
+                }
+            }
+        }
+        found
     }
 
     /// Whether one of a few concrete executions gets to the end of the path. False does not mean that none does.

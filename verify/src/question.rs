@@ -93,6 +93,11 @@ impl Question {
         for (one, two) in pairs {
             self.assume(&one.equals(two), reason);
         }
+        self.equated(pairs);
+    }
+
+    /// Tells the strategy of pairs that are equal by premises.
+    pub(crate) fn equated(&mut self, pairs: &[(Term, Term)]) {
         self.strategy.equated(pairs);
     }
 
