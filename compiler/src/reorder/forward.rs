@@ -59,7 +59,8 @@ pub(super) fn candidate(
     };
     let system = solved(&[]);
     let is_chosen = !system.open().is_empty();
-    let more = [by_factor(&found.pairs, before, &known), same_digits(&found.pairs, (&unknown, &given), &known)];
+    let same_digits = same_digits(&found.pairs, (&unknown, &given), &known);
+    let more = [by_factor(&found.pairs, before, &known), same_form(&found.pairs), same_digits];
     let more = more.iter().filter(|more| !is_chosen && !more.is_empty());
     let others: Vec<Substitution> = more.flat_map(|more| choices(&solved(more), &given, hints)).collect();
     let samples = after.path.samples(TRIED);
@@ -106,6 +107,32 @@ fn by_factor(pairs: &[(Expr, Expr)], before: &Statement, known: &Ranges) -> Vec<
         }
     }
     found
+}
+
+/// Equations of what is divided in the same way.
+///
+/// ```text
+/// (4 * a + b) % (n * m) // m = f % (n * m) // m           4 * a + b = f
+/// ```
+fn same_form(pairs: &[(Expr, Expr)]) -> Vec<(Expr, Expr)> {
+    let inner = |(old, new): &(Expr, Expr)| -> Option<(Expr, Expr)> {
+        match (old, new) {
+            (Expr::Binary(op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), a, x), Expr::Binary(other, b, y))
+                if op == other && x == y =>
+            {
+                Some((Expr::clone(a), Expr::clone(b)))
+            }
+            _ => None,
+        }
+    };
+    let innermost = |pair: &(Expr, Expr)| {
+        let mut found = inner(pair)?;
+        while let Some(next) = inner(&found) {
+            found = next;
+        }
+        Some(found)
+    };
+    pairs.iter().filter_map(innermost).collect()
 }
 
 /// Loops that have the same factor on both sides of an equation, and as many iterations: digits of one number that stay as they are,

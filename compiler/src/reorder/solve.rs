@@ -10,6 +10,9 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Expr, Var};
 use tilewright_verify::path::{Path, Step};
 
+/// Digits of one number that are put together.
+const MAX_DIGITS: usize = 12;
+
 /// A loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
@@ -95,15 +98,43 @@ impl System<'_> {
             self.equations.iter().filter(|(lhs, _)| !self.open_in(lhs).is_empty()).cloned().collect();
         for (high, quotient) in &open {
             let Expr::Binary(BinaryOp::FloorDiv, value, by) = high else { continue };
-            let low = Expr::Binary(BinaryOp::FloorMod, value.clone(), by.clone());
-            let Some((_, remainder)) = open.iter().find(|(lhs, _)| *lhs == low) else { continue };
-            let whole = ((**value).clone(), quotient.clone() * (**by).clone() + remainder.clone());
+            let Some(remainder) = self.remainder(&open, (value, by), MAX_DIGITS) else { continue };
+            let whole = ((**value).clone(), quotient.clone() * (**by).clone() + remainder);
             if !self.equations.contains(&whole) {
                 self.equations.push(whole);
                 return true;
             }
         }
         false
+    }
+
+    /// The remainder of a value by a divisor, which an equation states, or from the digits that it has.
+    ///
+    /// ```text
+    /// f // m % n = j, f % m = k          f % (n * m) = j * m + k
+    /// f % (n * m) // m = j, f % m = k    the same
+    /// ```
+    fn remainder(&self, open: &[(Expr, Expr)], (value, by): (&Expr, &Expr), depth: usize) -> Option<Expr> {
+        let same =
+            |a: &Expr, b: &Expr| a == b || simplify(&(a.clone() - b.clone()), self.ranges).as_const_int() == Some(0);
+        let stated = open.iter().find_map(|(lhs, rhs)| match lhs {
+            Expr::Binary(BinaryOp::FloorMod, v, d) if **v == *value && same(d, by) => Some(rhs.clone()),
+            _ => None,
+        });
+        if stated.is_some() || depth == 0 {
+            return stated;
+        }
+        open.iter().find_map(|(lhs, digit)| {
+            let Expr::Binary(outer, inner, d) = lhs else { return None };
+            let Expr::Binary(op, v, e) = &**inner else { return None };
+            let radix = match (outer, op) {
+                (BinaryOp::FloorMod, BinaryOp::FloorDiv) if same(&(Expr::clone(e) * Expr::clone(d)), by) => e,
+                (BinaryOp::FloorDiv, BinaryOp::FloorMod) if same(e, by) => d,
+                _ => return None,
+            };
+            let low = (**v == *value).then(|| self.remainder(open, (value, radix), depth - 1))??;
+            Some(digit.clone() * Expr::clone(radix) + low)
+        })
     }
 
     /// An equation with several unknowns, of which one is the leading digit: the others are where they count least for it, at their

@@ -58,7 +58,9 @@ impl Prover {
                 parts.fold(sum.rest.to_term(), |sum, part| sum + part)
             };
             let (here, there) = (of(|part| &part.1), of(|part| &part.2));
-            found.extend(self.same_number((&number, &renames.term(&number)), (&here, &there), &same).unwrap_or_default());
+            found.extend(
+                self.same_number((&number, &renames.term(&number)), (&here, &there), &same).unwrap_or_default(),
+            );
         }
         found
     }
