@@ -141,10 +141,14 @@ impl Strategy for Prover {
                 digits.extend(self.digits_equal(this, other, &same).unwrap_or_default());
             }
         }
+        let mut pairs = pairs.to_vec();
         for fact in &digits {
+            if let PropKind::Compare(Comparison::Eq, this, other) = fact.prop().kind() {
+                pairs.push((this.clone(), other.clone()));
+            }
             self.keep(fact);
         }
-        for fact in self.rebuilt(pairs) {
+        for fact in self.rebuilt(&pairs) {
             self.keep(&fact);
         }
     }
