@@ -124,6 +124,12 @@ fn a_damaged_folder_is_refused() {
             "convert_0_9",
         ),
         ("a program that there is not", changed(first_launch, &launch_of("99")), 2, "is of a program that the plan"),
+        (
+            "work-items without end",
+            changed(first_launch, "launch 0 9999999999 1 1 1 1 1 convert_0_0"),
+            2,
+            "has too many work-items",
+        ),
         ("too few arguments", changed(&format!("\n{pool_of_conv}\n"), "\n"), 2, "arguments, not"),
         ("too few objects", changed(&format!("{first_image}\n"), ""), 2, "plan.txt:"),
         (

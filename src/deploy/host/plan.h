@@ -122,6 +122,8 @@ static struct launch read_launch(const struct plan *plan, char *line) {
     l.n_arguments = 0;
     l.kernel = line;
     if (l.program >= plan->n_programs) wrong(l.kernel, "is of a program that the plan does not have");
+    /* Kernels count work-items in int; some drivers end the program where there are more. */
+    if (times(times(l.global[0], l.global[1]), l.global[2]) > INT32_MAX) wrong(l.kernel, "has too many work-items");
     if (!l.local[0] != !l.local[1] || !l.local[0] != !l.local[2]) wrong(l.kernel, "has groups without work-items");
     return l;
 }
