@@ -24,7 +24,8 @@ use crate::config::Config;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::tiny::{Event, Kind, Part, Place, Tiny, conflict, may_come_first};
 
-/// A program that begins with a store to all elements, or to all but the last, in half of the cases.
+/// A program that begins with a store to all elements, or to all but the last, in half of the cases; in half of the others with a store in front
+/// of a read in a loop, at the same index, and in some of these under a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Started(pub Tiny);
@@ -40,7 +41,11 @@ impl Redrawn for Started {
 
     fn redraw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Tiny> {
         let extent = if u.arbitrary()? { u.int_in_range(3..=4)? } else { 0 };
+        let condition = if u.arbitrary()? { Some(*u.choose(&[None, Some(true), Some(false)])?) } else { None };
         let mut case = Tiny::draw(u, config)?;
+        if let Some(holds) = condition.filter(|_| extent == 0) {
+            case.0.iter_mut().find_map(|part| started(part, holds));
+        }
         if extent > 0 {
             let to = Place { factors: [1, 0], offset: 0 };
             let body = vec![Part::Store { to, from: None, add: 1 }];
@@ -52,6 +57,22 @@ impl Redrawn for Started {
     fn inner(&self) -> &Tiny {
         &self.0
     }
+}
+
+/// Puts a store to the element that a store of a body reads in front of it, under a condition that holds or not, if there is one. `None` if there
+/// is no such store.
+fn started(part: &mut Part, condition: Option<bool>) -> Option<()> {
+    let Part::Loop { body, .. } = part else { return None };
+    let read = |part: &Part| match part {
+        Part::Store { from, .. } => from.clone(),
+        Part::Barrier | Part::When { .. } | Part::Loop { .. } => None,
+    };
+    let Some((at, to)) = body.iter().enumerate().find_map(|(at, part)| Some((at, read(part)?))) else {
+        return body.iter_mut().find_map(|part| started(part, condition));
+    };
+    let store = Part::Store { to, from: None, add: 1 };
+    body.insert(at, condition.map_or(store.clone(), |holds| Part::When { holds, body: vec![store] }));
+    Some(())
 }
 
 /// What a judge says of a function: *defined* of a step that writes its parameter, *plan-in-place* of one that reads the first and writes the
