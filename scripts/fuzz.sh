@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 ALL=(read_script read_layout read_graph roundtrip passes order interpreter padding inverse arithmetic encoder schedules blocks block_schedules
-  interleavings second_judge recheck lifting claims derivations written_passes judge_maps judge_programs judge_pairs
+  interleavings steps second_judge recheck lifting claims derivations written_passes judge_maps judge_programs judge_pairs
   judge_layouts certificate planner device)
 SEED=1          # the same campaign each time
 MEMORY=4096     # MiB; the sanitizer takes its share

@@ -41,7 +41,7 @@ pub use tilewright_algebra as algebra;
 pub use tilewright_algebra::layouts;
 #[cfg(feature = "campaign")]
 pub use tilewright_campaign as fuzz;
-pub use tilewright_compiler::{block_schedule, blocks, codegen, formats, harness, passes, pipeline, te};
+pub use tilewright_compiler::{block_schedule, blocks, codegen, flow, formats, harness, passes, pipeline, te};
 pub use tilewright_memory::{graph, planner, runtime};
 pub use tilewright_network as network;
 pub use tilewright_relayout as relayout;

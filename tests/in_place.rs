@@ -145,3 +145,44 @@ fn a_given_plan_is_refuted_where_a_step_cannot_be_in_place() {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }
 }
+
+/// Sums of the first summands of 2000, which are too many to try one by one.
+fn sum(start: &str, summands: u64) -> String {
+    format!(
+        "from tvm.script import tir as T\n\n@T.prim_func\ndef work(x: T.Buffer((2000,), \"float32\"), y: T.Buffer((60,), \"float32\")):\n    \
+         {start}\n    for i in range(60):\n        for k in range({summands}):\n            y[i] = y[i] + x[k]\n"
+    )
+}
+
+#[test]
+fn a_step_that_reads_what_it_has_not_written_is_not_proved() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let tensor = |name: &str, size: u64| json!({"name": name, "shape": [size], "dtype": "float32"});
+    let graph = json!({"schema": "tilewright.graph/1", "tensors": [tensor("x", 2000), tensor("y", 60)],
+                       "steps": [{"name": "work", "reads": ["x"], "writes": ["y"]}], "inputs": ["x"], "outputs": ["y"]});
+    fs::write(file("graph.json"), graph.to_string()).unwrap();
+    let run = |(start, summands): (&str, u64), command: &[&str]| {
+        fs::write(file("kernels.py"), sum(start, summands)).unwrap();
+        tilewright(command)
+    };
+    let (graph, kernels, out) = (file("graph.json"), file("kernels.py"), file("out"));
+    let plan = ["plan", &graph, "--run", &kernels];
+    let starts = "for i in range(60):\n        y[i] = T.float32(0)";
+    let right = run((starts, 2000), &plan);
+    assert_eq!(right.code, Some(0), "{right:?}");
+    assert!(right.stdout.contains("proved   defined"), "{right:?}");
+    for (start, obligation, code) in [
+        (("for i in range(59):\n        y[i] = T.float32(0)", 2000), "unknown  defined", 3),
+        (("T.evaluate(0)", 2000), "unknown  defined", 3),
+        (("for i in range(59):\n        y[i] = T.float32(0)", 20), "refuted  defined", 1),
+    ] {
+        let wrong = run(start, &plan);
+        assert_eq!(wrong.code, Some(code), "{wrong:?}");
+        assert!(wrong.stdout.contains(obligation), "{obligation}: {}", wrong.stdout);
+        assert!(wrong.stdout.contains("step 0 `work` reads `y` as it writes it"), "{}", wrong.stdout);
+        // Nothing is written for such a step, either.
+        let wrong = run(start, &["compile", &graph, "--kernels", &kernels, "-o", &out]);
+        assert_eq!((wrong.code, Path::new(&out).exists()), (Some(code), false), "{wrong:?}");
+    }
+}

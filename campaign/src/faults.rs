@@ -409,6 +409,23 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Planner, "rectangles-meet-by-one", "textures side by side may share a row"),
     fault(Area::Planner, "sheet-read-and-written", "a texture may lie in a sheet that its step both reads and writes"),
     fault(Area::Planner, "token-does-not-grow", "a token that is taken again keeps its size"),
+    fault(
+        Area::Planner,
+        "steps-may-read-their-results",
+        "the judge of plans does not ask what a step reads of its result",
+    ),
+    fault(Area::Planner, "defined-takes-own-store", "what a statement reads counts as written by the same statement"),
+    fault(
+        Area::Planner,
+        "defined-forgets-conditions",
+        "a store in front counts as made, whatever the conditions around it are",
+    ),
+    fault(
+        Area::Planner,
+        "in-place-takes-any-iteration",
+        "a statement may overwrite what another iteration of it reads",
+    ),
+    fault(Area::Planner, "in-place-forgets-statements", "a statement may read what one in front of it has overwritten"),
     decoy(Area::Planner, "planner-other-ties", "of equal tensors the last is placed first"),
     fault(Area::Script, "printer-right-operand", "a - (b - c) is printed without parentheses"),
     fault(Area::Script, "printer-negated-constant", "the minus of a constant is printed as a negative constant"),

@@ -193,26 +193,26 @@ impl Part {
         Ok(Self::Loop { kind, extent, body })
     }
 
-    /// The statement inside the loops over `vars`.
-    fn stmt(&self, buffer: &Buffer, vars: &mut Vec<Var>) -> Stmt {
+    /// The statement inside the loops over `vars`, which reads one buffer and writes another one or the same.
+    fn stmt(&self, buffers: [&Buffer; 2], vars: &mut Vec<Var>) -> Stmt {
         match self {
             Self::Store { to, from, add } => {
                 let add = Expr::int(i64::from(*add));
                 let value = match from {
-                    Some(from) => Expr::load(buffer, vec![from.expr(vars)]) * Expr::int(2) + add,
+                    Some(from) => Expr::load(buffers[0], vec![from.expr(vars)]) * Expr::int(2) + add,
                     None => add,
                 };
-                Stmt::store(buffer, vec![to.expr(vars)], value)
+                Stmt::store(buffers[1], vec![to.expr(vars)], value)
             }
             Self::Barrier => Stmt::new(StmtKind::Barrier),
             Self::When { holds, body } => {
-                let body = body.iter().map(|part| part.stmt(buffer, vars)).collect();
+                let body = body.iter().map(|part| part.stmt(buffers, vars)).collect();
                 Stmt::guarded(Expr::bool(*holds), Stmt::seq(body))
             }
             Self::Loop { kind, extent, body } => {
                 let var = Var::index(format!("i{}", vars.len()));
                 vars.push(var.clone());
-                let body = Stmt::seq(body.iter().map(|part| part.stmt(buffer, vars)).collect());
+                let body = Stmt::seq(body.iter().map(|part| part.stmt(buffers, vars)).collect());
                 vars.pop();
                 let kind = match kind {
                     Kind::Serial => ForKind::Serial,
@@ -397,12 +397,25 @@ impl Case for Tiny {
 impl Tiny {
     /// The program.
     pub fn func(&self) -> PrimFunc {
-        let buffer = Buffer::compact("A", DataType::from(ScalarType::Int32), vec![Expr::int(4)]);
-        let param = Var::new("A", DataType::HANDLE);
+        self.func_of(&["A"])
+    }
+
+    /// The program as a step of a network: it reads `A` and writes `B`.
+    pub fn step(&self) -> PrimFunc {
+        self.func_of(&["A", "B"])
+    }
+
+    /// The program with these buffers: it reads the first and writes the last.
+    fn func_of(&self, names: &[&str]) -> PrimFunc {
+        let buffer = |name: &&str| Buffer::compact(*name, DataType::from(ScalarType::Int32), vec![Expr::int(4)]);
+        let buffers: Vec<Buffer> = names.iter().map(buffer).collect();
+        let params: Vec<Var> = names.iter().map(|name| Var::new(*name, DataType::HANDLE)).collect();
         let mut attrs = FuncAttrs::default();
         attrs.other.push(("global_symbol".to_owned(), AttrValue::Str("main".to_owned())));
-        let body = Stmt::seq(self.0.iter().map(|part| part.stmt(&buffer, &mut Vec::new())).collect());
-        PrimFunc { name: "main".into(), params: vec![param.clone()], buffer_map: vec![(param, buffer)], attrs, body }
+        let ends = [&buffers[0], &buffers[buffers.len() - 1]];
+        let body = Stmt::seq(self.0.iter().map(|part| part.stmt(ends, &mut Vec::new())).collect());
+        let buffer_map = params.iter().cloned().zip(buffers).collect();
+        PrimFunc { name: "main".into(), params, buffer_map, attrs, body }
     }
 
     /// All reads and writes in program order.
@@ -443,6 +456,12 @@ pub fn may_swap(a: &Event, b: &Event) -> bool {
     }
     let differ = a.around.iter().zip(&b.around).find(|(one, other)| one != other);
     matches!(differ, Some((one, other)) if one.0 == other.0 && one.1 == Kind::Parallel)
+}
+
+/// Whether the second of two events may happen before the first, if the iterations of each loop may run in any order.
+pub fn may_come_first(a: &Event, b: &Event) -> bool {
+    let differ = a.around.iter().zip(&b.around).find(|(one, other)| one != other);
+    matches!(differ, Some((one, other)) if one.0 == other.0)
 }
 
 /// Two events of one element that may happen in either order, one of them a write.

@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 
 use tilewright_compiler::pipeline::Program;
 use tilewright_interp::Tensor;
-use tilewright_ir::Diagnostic;
+use tilewright_ir::{Diagnostic, ScalarType};
 use tilewright_memory::graph::{GraphBuilder, NamedGraph};
 
-use crate::model::{Model, Node, Op, Value};
+use crate::model::{Contents, Model, Node, Op, Value};
 use crate::ops::{Signature, program};
 use crate::place::{Arrangement, Operand};
 use crate::profile::Profile;
+use crate::run::HALF_OVERFLOW;
 use crate::scopes::{self, Storage};
 
 /// A model as a graph with kernels.
@@ -241,7 +242,8 @@ impl Lowering<'_> {
             Arrangement::Filter4 => format!("{}.filters", info.name),
             Arrangement::Vector4 => format!("{}.vector", info.name),
         };
-        if info.contents.is_some() {
+        if let Some(contents) = &info.contents {
+            fits(info, contents, &operand)?;
             return Ok(self.input(value, &operand, &name));
         }
         let home = self.found.get(&(value, self.home(value))).copied();
@@ -251,6 +253,22 @@ impl Lowering<'_> {
         let written = self.computed(value, &operand, &name);
         self.step(&name, &Op::Reshape, vec![source], written)?;
         Ok(written)
+    }
+}
+
+/// Checks that a constant that is kept in float16 has no element that becomes infinite there.
+fn fits(info: &Value, contents: &Contents, operand: &Operand) -> Result<(), Vec<Diagnostic>> {
+    let elements = (0..info.shape.iter().product::<u64>()).filter_map(|at| contents.float(usize::try_from(at).ok()?));
+    let mut beyond = elements.filter(|value| value.is_finite() && value.abs() >= HALF_OVERFLOW);
+    match beyond.next().filter(|_| operand.dtype == ScalarType::Float16) {
+        None => Ok(()),
+        Some(value) => {
+            let message = format!(
+                "constant `{}` has the element {value:e}, and the largest number of float16 is 65504",
+                info.name
+            );
+            Err(vec![Diagnostic::error("network-half", None, message).with_help("leave out --half")])
+        }
     }
 }
 

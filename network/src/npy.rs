@@ -32,7 +32,10 @@ pub fn read(bytes: &[u8]) -> Result<Array, String> {
     if count.is_none_or(|count| count > bytes.len() as u64) {
         return Err(format!("its shape {shape:?} has more elements than the file"));
     }
-    let wrong = |error: std::io::Error| format!("its elements cannot be read: {error}");
+    let wrong = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => format!("it ends in front of the last element of its shape {shape:?}"),
+        _ => format!("its elements cannot be read: {error}"),
+    };
     let dtype = file.dtype();
     let elements = match file.try_data::<f32>() {
         Ok(reader) => reader.collect::<Result<_, _>>().map_err(wrong)?,

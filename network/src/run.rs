@@ -4,6 +4,7 @@
 //! ([`Tolerance`]). Both sides round, in other orders; a wrong kernel is off by far more.
 
 use tilewright_interp::Tensor;
+use tilewright_ir::{GraphStep, ScalarType};
 
 use crate::lower::Network;
 use crate::model::Model;
@@ -30,6 +31,33 @@ impl Tolerance {
     }
 }
 
+/// The least magnitude that float16 rounds to infinity. Its largest number is 65504.
+pub(crate) const HALF_OVERFLOW: f32 = 65520.0;
+
+/// Elements that are numbers in the reference and infinite in float16.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overflow {
+    /// The step that wrote them.
+    pub step: String,
+    /// How many there are.
+    pub elements: usize,
+    /// The largest magnitude in the reference.
+    pub largest: f32,
+}
+
+impl Overflow {
+    /// The elements of a tensor of float16 that are infinite on one side alone; `None` if there are none. A number of the reference may be
+    /// just in range where the device, which has rounded before, leaves it.
+    fn of(step: &str, expected: &[f32], found: &[f32]) -> Option<Self> {
+        let pairs = expected.iter().map(|value| value.abs()).zip(found);
+        let beyond =
+            pairs.filter(|(value, found)| value.is_finite() && (*value >= HALF_OVERFLOW || found.is_infinite()));
+        let (elements, largest) =
+            beyond.fold((0, 0f32), |(count, largest), (value, _)| (count + 1, largest.max(value)));
+        (elements > 0).then(|| Self { step: step.to_owned(), elements, largest })
+    }
+}
+
 /// A tensor that was compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
@@ -43,6 +71,8 @@ pub struct Difference {
     pub largest: f32,
     /// The first element that differs: its row-major position, the expected value and the value found.
     pub first: Option<(usize, f32, f32)>,
+    /// For a tensor of float16: the elements that it cannot hold.
+    pub overflow: Option<Overflow>,
 }
 
 /// Compares elements with those expected. Sizes that differ make every element differ.
@@ -53,17 +83,23 @@ pub fn compare(tensor: &str, (expected, found): (&[f32], &[f32]), tolerance: Tol
         let is_close = a.is_finite() && (a - b).abs() <= relative.mul_add(a.abs(), absolute * scale);
         a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) || is_close
     };
-    let mut difference =
-        Difference { tensor: tensor.to_owned(), compared: expected.len(), different: 0, largest: 0.0, first: None };
+    let mut difference = Difference {
+        tensor: tensor.to_owned(),
+        compared: expected.len(),
+        different: 0,
+        largest: 0.0,
+        first: None,
+        overflow: None,
+    };
     if expected.len() != found.len() {
         difference.different = expected.len().max(found.len());
         difference.largest = f32::INFINITY;
         return difference;
     }
     for (position, (&a, &b)) in expected.iter().zip(found).enumerate() {
-        let distance = if a.to_bits() == b.to_bits() { 0.0 } else { (a - b).abs() };
-        difference.largest = difference.largest.max(distance);
-        // NaN differs from every number, and its distance is NaN, which `max` drops.
+        // NaN is infinitely far away from every number.
+        let distance = if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) { 0.0 } else { (a - b).abs() };
+        difference.largest = difference.largest.max(if distance.is_nan() { f32::INFINITY } else { distance });
         if !agrees(a, b) {
             difference.different += 1;
             difference.first.get_or_insert((position, a, b));
@@ -84,9 +120,9 @@ impl Network {
         tolerance: Tolerance,
     ) -> Vec<Vec<Difference>> {
         let steps = self.graph.graph.steps.iter().zip(written);
-        let of_step = |(step, written): (&tilewright_ir::GraphStep, &&[Tensor])| {
+        let of_step = |(step, written): (&GraphStep, &&[Tensor])| {
             let pairs = step.writes.iter().zip(*written);
-            pairs.map(|(&tensor, found)| self.difference((model, values), tensor, found, tolerance)).collect()
+            pairs.map(|(&tensor, found)| self.difference((model, values), (step, tensor), found, tolerance)).collect()
         };
         steps.map(of_step).collect()
     }
@@ -95,14 +131,16 @@ impl Network {
     fn difference(
         &self,
         (model, values): (&Model, &[Option<Vec<f32>>]),
-        tensor: usize,
+        (step, tensor): (&GraphStep, usize),
         found: &Tensor,
         tolerance: Tolerance,
     ) -> Difference {
         let GraphValueRef { name, value, operand } = self.described(tensor);
         let found = operand.unpacked(found);
         if let Some(expected) = &values[value] {
-            return compare(name, (expected, &found), tolerance);
+            let is_half = operand.dtype == ScalarType::Float16;
+            let overflow = Overflow::of(&step.name, expected, &found).filter(|_| is_half);
+            return Difference { overflow, ..compare(name, (expected, &found), tolerance) };
         }
         let contents = model.values[value].contents.as_ref();
         let expected = (0..found.len()).map(|at| contents.and_then(|all| all.float(at)).unwrap_or(f32::NAN));
@@ -143,7 +181,9 @@ mod tests {
 
     #[test]
     fn nan_and_other_sizes_differ() {
-        assert_eq!(compare("t", &[1.0, 2.0], &[f32::NAN, 2.0]).different, 1);
+        let one = compare("t", &[1.0, 2.0], &[f32::NAN, 2.0]);
+        assert_eq!((one.different, one.largest), (1, f32::INFINITY));
+        assert!(compare("t", &[f32::NAN], &[f32::NAN]).largest < 1e-9);
         assert_eq!(compare("t", &[1.0, 2.0], &[1.0]).different, 2);
         assert_eq!(compare("t", &[f32::INFINITY], &[f32::INFINITY]).different, 0);
         assert_eq!(compare("t", &[f32::INFINITY], &[1.0]).different, 1);

@@ -12,7 +12,7 @@
 //! it reads an element more often than a conversion does, which is once for reading and once for writing. A value is in
 //! a texture unless that needs a conversion for its readers and the buffer needs none.
 
-use tilewright_ir::Room;
+use tilewright_ir::{Room, TextureLimits};
 
 use crate::model::{Model, Op};
 use crate::ops::unwritable;
@@ -52,6 +52,8 @@ pub enum Reason {
         width: u64,
         /// Rows.
         height: u64,
+        /// The largest texture of the target.
+        largest: TextureLimits,
     },
     /// In a buffer: the node that computes the value cannot write whole texels.
     Unwritable {
@@ -78,7 +80,9 @@ impl Reason {
             Self::CallerGives => "the caller writes it".to_owned(),
             Self::CallerTakes => "the caller reads it".to_owned(),
             Self::Rank(rank) => format!("it has {rank} axes, and textures hold N, C, H, W"),
-            Self::Limits { width, height } => format!("its texture would have {width}x{height} texels"),
+            Self::Limits { width, height, largest } => {
+                format!("its texture would have {width}x{height} texels, and the largest has {largest}")
+            }
             Self::Unwritable { node, why } => format!("`{}` cannot write texels: {why}", name(node)),
             Self::ReadAsBuffer { node } => format!("`{}` reads it row-major", name(node)),
         }
@@ -238,7 +242,7 @@ pub fn within_limits(operand: &Operand, profile: &Profile) -> Result<(), Reason>
         Room::Texels { width, height }
             if profile.pool_rules().pool_width(width) > profile.limits.width || height > profile.limits.height =>
         {
-            Err(Reason::Limits { width, height })
+            Err(Reason::Limits { width, height, largest: profile.limits })
         }
         Room::Texels { .. } | Room::Bytes(_) => Ok(()),
     }

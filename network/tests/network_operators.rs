@@ -7,7 +7,9 @@ mod common;
 
 use common::{Lowered, Writer, adreno, float, int, ints};
 use tilewright_ir::ScalarType;
+use tilewright_network::onnx::messages as proto;
 use tilewright_network::profile::{PROFILES, Profile};
+use tilewright_network::{lower, scopes};
 
 /// Proves, runs and compares a model, in textures and in buffers.
 fn holds(writer: &Writer) {
@@ -240,4 +242,48 @@ fn textures_of_half_floats_hold_what_was_accumulated_in_float32() {
     }
     let differences = lowered.interpreted(&inputs);
     assert_eq!(differences.iter().find(|one| one.different > 0).map(|one| one.tensor.as_str()), Some("c"));
+}
+
+/// A model with filters that are filled with one number.
+fn filled(mut writer: Writer, name: &str, value: f32) -> Writer {
+    let float_data = vec![value; 16];
+    let tensor = proto::TensorProto {
+        dims: vec![4, 4, 1, 1],
+        data_type: 1,
+        float_data,
+        name: name.to_owned(),
+        ..Default::default()
+    };
+    writer.graph().initializer.push(tensor);
+    writer
+}
+
+#[test]
+fn what_float16_cannot_hold_is_named() {
+    // `a` is 4 * 30000, `b` is small again.
+    let writer = filled(Writer::new(9).input("x", &[1, 4, 3, 5]), "w", 30000.0).node("Conv", &["x", "w"], "a", &[]);
+    let writer = filled(writer, "v", 1e-4).node("Conv", &["a", "v"], "b", &[]);
+    let writer = writer.node("GlobalAveragePool", &["b"], "y", &[]).output("y");
+    let half = Profile { half: true, ..adreno() };
+    let overflows = |profile: &Profile| {
+        let mut lowered = Lowered::new(writer.model(), profile);
+        lowered.given[0] = vec![1.0; 60];
+        let differences = lowered.interpreted(&lowered.inputs());
+        let beyond = differences.iter().filter_map(|one| Some((one.tensor.clone(), one.overflow.clone()?)));
+        beyond.collect::<Vec<_>>()
+    };
+    // What is infinite stays so behind the tensor that is named.
+    let found = overflows(&half);
+    assert_eq!(found.iter().map(|(tensor, _)| tensor.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let overflow = &found[0].1;
+    assert_eq!((overflow.step.as_str(), overflow.elements, overflow.largest), ("n_a", 60, 120_000.0));
+    assert!(overflows(&adreno()).is_empty());
+    // A constant beyond the range is refused.
+    let writer = filled(Writer::new(9).input("x", &[1, 4, 3, 5]), "w", 70000.0).node("Conv", &["x", "w"], "a", &[]);
+    let model = writer.node("GlobalAveragePool", &["a"], "y", &[]).output("y").model();
+    let lowered = |profile: &Profile| lower::lower(&model, &scopes::collect_storage_info(&model, profile), profile);
+    let faults = lowered(&half).unwrap_err();
+    assert_eq!(faults[0].code, "network-half");
+    assert!(faults[0].message.contains("`w` has the element 7e4"), "{faults:?}");
+    assert!(lowered(&adreno()).is_ok());
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tilewright_device::{Arg, MemoryKind};
 
 use super::plan_text::{hexadecimal, numpy_type};
-use super::{Deployment, Part, Weights, arrangement_name, channel, extents, hash};
+use super::{Deployment, Part, Weights, arrangement_name, channel, extents, hash, order};
 use crate::json::to_line;
 use crate::network::place::Arrangement;
 
@@ -33,6 +33,7 @@ struct MemoryRow<'a> {
     bytes: u64,
     width: Option<u64>,
     height: Option<u64>,
+    channel_order: Option<&'static str>,
     channel_type: Option<&'static str>,
 }
 
@@ -142,10 +143,10 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
 fn memory<'a>(deployment: &Deployment<'a>) -> Vec<MemoryRow<'a>> {
     let pools = &deployment.plan.pools;
     let row = |(number, spec): (usize, &'a tilewright_device::BufferSpec)| {
-        let (kind, channel_type) = match spec.kind {
+        let (kind, format) = match spec.kind {
             MemoryKind::Buffer if deployment.is_report(number) => ("report", None),
             MemoryKind::Buffer => ("buffer", None),
-            MemoryKind::Image2d { format, .. } => ("image2d", Some(channel(format.ty).1)),
+            MemoryKind::Image2d { format, .. } => ("image2d", Some(format)),
         };
         let size = extents(spec);
         MemoryRow {
@@ -155,7 +156,8 @@ fn memory<'a>(deployment: &Deployment<'a>) -> Vec<MemoryRow<'a>> {
             bytes: spec.bytes,
             width: size.map(|[width, _]| width),
             height: size.map(|[_, height]| height),
-            channel_type,
+            channel_order: format.map(|format| order(format.channels).1),
+            channel_type: format.map(|format| channel(format.ty).1),
         }
     };
     deployment.shipment.memory.iter().enumerate().map(row).collect()

@@ -7,7 +7,8 @@
 //! | `plan.txt` | memory, launches in order, inputs and outputs: one line each, which the host executes |
 //! | `manifest.json` | the same for other tools: `tilewright.network/1` |
 //! | `graph.json` | the graph with its plan, as the JSON of TVM's graph executor |
-//! | `host.c`, `opencl.h`, `pack.h` | a host in C99, declarations of OpenCL, and the functions that pack |
+//! | `host.c` | a host in C99 and OpenCL 1.2, with the headers `plan.h`, `exchange.h`, `npy.h`, `words.h` and `files.h` |
+//! | `opencl.h`, `pack.h` | declarations of OpenCL; the functions that pack |
 //!
 //! Kernels, memory and launches are those of [`crate::runtime::ship`], which are those that `plan --run` runs.
 
@@ -21,6 +22,18 @@ use tilewright_ir::{Diagnostic, MemoryPlan, Region, TensorRole, TextureLimits};
 use crate::graph::{self, NamedGraph};
 use crate::network::place::Arrangement;
 use crate::runtime::Shipment;
+
+/// The files of the host: a program, and headers that it includes.
+const HOST: [(&str, &[u8]); 8] = [
+    ("host.c", include_bytes!("host/host.c")),
+    ("plan.h", include_bytes!("host/plan.h")),
+    ("exchange.h", include_bytes!("host/exchange.h")),
+    ("npy.h", include_bytes!("host/npy.h")),
+    ("words.h", include_bytes!("host/words.h")),
+    ("files.h", include_bytes!("host/files.h")),
+    ("opencl.h", include_bytes!("host/opencl.h")),
+    ("pack.h", include_bytes!("host/pack.h")),
+];
 
 /// A planned network whose kernels are proved.
 #[derive(Debug)]
@@ -97,9 +110,9 @@ impl Deployment<'_> {
         add("plan.txt", plan_text::write(self, &weights).into_bytes());
         add("manifest.json", manifest::write(self, &weights).into_bytes());
         add("graph.json", graph::write(self.graph, Some(self.plan))?.into_bytes());
-        add("host.c", include_bytes!("host/host.c").to_vec());
-        add("opencl.h", include_bytes!("host/opencl.h").to_vec());
-        add("pack.h", include_bytes!("host/pack.h").to_vec());
+        for (name, contents) in HOST {
+            add(name, contents.to_vec());
+        }
         add("weights.bin", weights.bytes);
         Ok(files)
     }

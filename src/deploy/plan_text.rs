@@ -1,23 +1,21 @@
 //! `plan.txt`: what a host does to run the network, one line for each action, in order.
 //!
 //! ```text
-//! tilewright-network 1
-//! counts MEMORIES PROGRAMS
-//! buffer BYTES | image WIDTH HEIGHT TEXEL_BYTES CHANNEL | report      the memory objects, numbered from 0
-//! extension NAME                                                      the device must have it
-//! program HASH FILE [OPTIONS]                                         numbered from 0
-//! weights BYTES HASH
-//! constant PART OFFSET NAME                                           copy from weights.bin
-//! input PART TYPE SIZE ARRANGEMENT RANK EXTENTS NAME                  read, pack, copy
-//! launch PROGRAM ARGUMENTS GX GY GZ LX LY LZ KERNEL                   then a line for each argument; LX = 0: the driver's choice
-//! memory NUMBER | value BYTES HEX | local BYTES
-//! check                                                               the reports are 0
-//! output PART TYPE SIZE ARRANGEMENT RANK EXTENTS NAME                 copy, unpack, write
-//! end HASH                                                            of everything before this line
+//! tilewright-network 2
+//! extension NAME                                          the device must have it
+//! buffer BYTES | image WIDTH HEIGHT ORDER CHANNEL | report    memory, numbered from 0
+//! program HASH FILE OPTIONS                               numbered from 0
+//! weights BYTES HASH                                      the file weights.bin
+//! constant REGION OFFSET NAME                             copy from weights.bin
+//! input REGION TYPE ARRANGEMENT RANK EXTENTS NAME         read, pack, copy
+//! launch PROGRAM GX GY GZ LX LY LZ KERNEL                 then a line for each argument; LX = 0: the driver's choice
+//! memory NUMBER | value HEX | local BYTES
+//! output REGION TYPE ARRANGEMENT RANK EXTENTS NAME        copy, unpack, write
+//! end HASH                                                of everything before this line
 //! ```
 //!
-//! A hash is that of FNV-1a with 64 bits, in hexadecimal; a host compares it before it believes the contents.
-//! A `PART` is `MEMORY X Y WIDTH HEIGHT BYTES`. Names are the rest of their line; a line break in a name is a blank.
+//! A hash is that of FNV-1a with 64 bits, in hexadecimal; a host compares it before it believes the contents. A `REGION` is
+//! `MEMORY X Y WIDTH HEIGHT`. Names are the rest of their line.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -28,13 +26,12 @@ use tilewright_ir::{DataType, ScalarType};
 use super::{Deployment, Part, Weights, arrangement_name, channel, extents, hash, order};
 
 /// The first line.
-const FIRST: &str = "tilewright-network 1";
+const FIRST: &str = "tilewright-network 2";
 
 /// Writes `plan.txt`.
 pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
     let mut out = Lines(format!("{FIRST}\n"));
     let shipment = deployment.shipment;
-    out.line(format_args!("counts {} {}", shipment.memory.len(), shipment.programs.len()));
     let extensions: BTreeSet<&String> =
         shipment.programs.iter().flat_map(|program| &program.metadata.required_extensions).collect();
     for name in extensions {
@@ -44,7 +41,7 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
         match (spec.kind, extents(spec)) {
             (MemoryKind::Image2d { format, .. }, Some([width, height])) => {
                 let (order, channel) = (order(format.channels).0, channel(format.ty).0);
-                out.line(format_args!("image {width} {height} {} {order} {channel}", format.texel_bytes()));
+                out.line(format_args!("image {width} {height} {order} {channel}"));
             }
             _ if deployment.is_report(number) => out.line(format_args!("report")),
             (MemoryKind::Buffer | MemoryKind::Image2d { .. }, _) => out.line(format_args!("buffer {}", spec.bytes)),
@@ -70,7 +67,6 @@ pub(super) fn write(deployment: &Deployment<'_>, weights: &Weights) -> String {
             out.launch(step.program, launch);
         }
     }
-    out.line(format_args!("check"));
     for &tensor in &deployment.graph.outputs {
         out.line(format_args!("output {}", exchanged(deployment, tensor)));
     }
@@ -89,15 +85,12 @@ impl Lines {
 
     fn launch(&mut self, program: usize, launch: &Launch) {
         let ([gx, gy, gz], [lx, ly, lz]) = (launch.global, launch.local.unwrap_or([0; 3]));
-        let (count, kernel) = (launch.args.len(), &launch.kernel);
-        self.line(format_args!("launch {program} {count} {gx} {gy} {gz} {lx} {ly} {lz} {kernel}"));
+        let kernel = &launch.kernel;
+        self.line(format_args!("launch {program} {gx} {gy} {gz} {lx} {ly} {lz} {kernel}"));
         for arg in &launch.args {
             match arg {
                 Arg::Memory(memory) => self.line(format_args!("memory {memory}")),
-                Arg::Scalar(scalar) => {
-                    let bytes = scalar.to_bytes();
-                    self.line(format_args!("value {} {}", bytes.len(), hexadecimal(&bytes)));
-                }
+                Arg::Scalar(scalar) => self.line(format_args!("value {}", hexadecimal(&scalar.to_bytes()))),
                 Arg::Local(bytes) => self.line(format_args!("local {bytes}")),
             }
         }
@@ -113,8 +106,8 @@ pub(super) fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn part(part: Part) -> String {
-    let Part { memory, x, y, width, height, bytes } = part;
-    format!("{memory} {x} {y} {width} {height} {bytes}")
+    let Part { memory, x, y, width, height, bytes: _ } = part;
+    format!("{memory} {x} {y} {width} {height}")
 }
 
 /// The fields of an input or output.
@@ -128,7 +121,6 @@ fn exchanged(deployment: &Deployment<'_>, tensor: usize) -> String {
     let mut fields = vec![
         part(deployment.part(tensor)),
         numpy_type(info.dtype).to_owned(),
-        info.dtype.scalar.bytes().to_string(),
         arrangement_name(argument.arrangement).to_owned(),
         extents.len().to_string(),
     ];

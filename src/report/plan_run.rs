@@ -22,6 +22,7 @@ use super::obligation::{Texts, obligation, under};
 use super::text::Style;
 use crate::harness::compare::Mismatch;
 use crate::harness::engine::{EngineFault, Status};
+use crate::network::run::Overflow;
 use crate::pipeline::outcome::{StepOutcome, Summary, premises};
 use crate::runtime::{Compared, GraphRun};
 
@@ -85,6 +86,11 @@ pub struct DifferenceRow {
     pub different: usize,
     /// The largest distance.
     pub largest: f32,
+    /// For a tensor of float16: elements that are numbers in the reference and infinite in float16.
+    pub out_of_range: usize,
+    /// More about them.
+    #[serde(skip)]
+    pub overflow: Option<Overflow>,
 }
 
 /// A step on a device.
@@ -176,10 +182,11 @@ impl DeviceRow {
             let (tensor, against, different, compared) =
                 (&first.tensor, &first.against, first.different, first.compared);
             row.status = Status::Mismatch;
-            row.reason = Some(format!(
+            let text = format!(
                 "`{tensor}` is the first tensor that differs from {against}: {different} of {compared} elements, by up to {}",
                 first.largest
-            ));
+            );
+            row.reason = Some(text + &beyond_half(&differences));
         }
         Self { differences, ..row }
     }
@@ -212,6 +219,17 @@ impl DeviceRow {
             reason,
         }
     }
+}
+
+/// The first tensor that float16 cannot hold, as a further sentence of a reason; nothing if there is none.
+fn beyond_half(differences: &[DifferenceRow]) -> String {
+    let first = differences.iter().find_map(|row| row.overflow.as_ref().map(|overflow| (row, overflow)));
+    let Some((row, Overflow { step, elements, largest })) = first else { return String::new() };
+    format!(
+        "; `{}` of step `{step}` is the first tensor that leaves the range of float16, whose largest number is 65504: {elements} of {} \
+         elements are infinite, of a magnitude of up to {largest:e}. Leave out --half for this model, or scale the weights in front of `{step}`",
+        row.tensor, row.compared
+    )
 }
 
 impl ComparedRow {

@@ -91,7 +91,7 @@ impl Area {
             Self::Threads => &["interleavings", "interpreter", "judge_programs"],
             Self::Maps => &["judge_maps", "judge_layouts", "certificate"],
             Self::Kernel => &["encoder", "derivations", "judge_maps", "recheck", "second_judge"],
-            Self::Planner => &["planner"],
+            Self::Planner => &["planner", "steps"],
             Self::Script => &["roundtrip"],
             Self::Interpreter => &["arithmetic", "interpreter", "passes", "order"],
             Self::Codegen => &["device"],

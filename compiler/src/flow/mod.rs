@@ -15,7 +15,7 @@ mod origins;
 mod samples;
 mod sources;
 
-use tilewright_ir::{Evidence, Flow, Origin, PrimFunc};
+use tilewright_ir::{Evidence, Flow, Origin, PrimFunc, Sources};
 use tilewright_verify::flow::{Observed, programs};
 use tilewright_verify::reorder::Statement;
 
@@ -41,6 +41,13 @@ pub(crate) fn find_through(
     let mut stores = origins::find(&first, &second, ([&before, &after], links), evidence);
     given::find(&first, &second, [&before, &after], &mut stores);
     Ok(Flow { index: first.index(), before, after, stores })
+}
+
+/// For each store of a function, where the values come from that it reads from memory that the function writes; nothing if the judge does
+/// not take such functions.
+pub fn sources_of(func: &PrimFunc) -> Vec<Sources> {
+    let found = programs(func, func, &Evidence::default());
+    found.map(|[first, _]| sources::of(&first)).unwrap_or_default()
 }
 
 /// A function from the stores of two programs to the instances of the first one that each store of the second one corresponds to;

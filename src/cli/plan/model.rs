@@ -315,6 +315,7 @@ struct Prepared<'a> {
 
 /// The row of a comparison.
 pub(super) fn difference(one: comparison::Difference, against: &str) -> DifferenceRow {
-    let comparison::Difference { tensor, compared, different, largest, .. } = one;
-    DifferenceRow { tensor, against: against.to_owned(), compared, different, largest }
+    let comparison::Difference { tensor, compared, different, largest, first: _, overflow } = one;
+    let out_of_range = overflow.as_ref().map_or(0, |overflow| overflow.elements);
+    DifferenceRow { tensor, against: against.to_owned(), compared, different, largest, out_of_range, overflow }
 }

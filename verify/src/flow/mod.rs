@@ -29,7 +29,7 @@ mod values;
 
 use rayon::prelude::*;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Evidence, Expr, Flow, Instance, Origin, PrimFunc, Sources, Span};
+use tilewright_ir::{Buffer, Evidence, Expr, Flow, Instance, Origin, PrimFunc, Sources, Span};
 
 pub use programs::{Observed, programs};
 
@@ -92,6 +92,35 @@ impl Judge {
         reports.extend(self.of_before(self.check_program_on(Side::Before, before)));
         reports
     }
+}
+
+/// Decides whether each value that a function reads from some of its parameters is one that the function itself wrote before, as claimed.
+pub(crate) fn is_written_first(judge: &Judge, func: &PrimFunc, params: &[&Buffer], sources: &[Sources]) -> Decision {
+    let (evidence, base) = (Evidence::default(), Base::new(judge, func, &[]));
+    let decide = || {
+        let [before, after] = programs(func, func, &evidence)?;
+        if sources.len() != before.program.statements.len() {
+            return Err("the claim speaks of more or fewer stores than there are".into());
+        }
+        let half = |observed| Half { side: Side::Before, observed, sources: sources.to_vec() };
+        let (before, after) = (half(before), half(after));
+        let flowing =
+            Flowing { judge, evidence: &evidence, base: &base, before, after, origins: Vec::new(), names: Vec::new() };
+        let half = &flowing.before;
+        let mut decisions = Vec::new();
+        for (place, store) in half.observed.program.statements[..half.observed.n_stores].iter().enumerate() {
+            for (read, claimed) in half.observed.reads(store).iter().zip(&sources[place]) {
+                let Expr::Load { buffer, .. } = read else { continue };
+                let is_given = params.contains(&buffer) && claimed.iter().any(|piece| piece.store.is_none());
+                if is_given {
+                    return Err(format!("`{read}` may be read before it is written"));
+                }
+            }
+            decisions.push(flowing.alive(half, place));
+        }
+        Ok(all_of(decisions))
+    };
+    decide().unwrap_or_else(unsupported)
 }
 
 impl<'a> Flowing<'a> {

@@ -18,24 +18,22 @@
 use std::collections::HashMap;
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Region, StmtKind, Var};
+use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Region, StmtKind, Var, sabotage};
 
 use super::graph::Planned;
 use super::live::{Life, moment};
-use crate::access::{Access, accesses, at_point};
+use super::touch::{TRIED, Touch, touches};
+use crate::access::at_point;
 use crate::concrete::tuple;
 use crate::door::{All, everywhere};
 use crate::judge::{Decision, Judge, Report, unsupported};
 use crate::lanes::{one_to_one, values};
 use crate::method::{Method, Points};
 use crate::obligation::Obligation;
-use crate::path::{Step, sites};
+use crate::path::Step;
 use crate::reason::Reason;
 use crate::record;
 use crate::verdict::{Counterexample, Verdict};
-
-/// Most iterations of each access that are tried.
-const TRIED: usize = 1 << 16;
 
 /// A step with a result where an operand lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,17 +124,6 @@ impl Judge {
     }
 }
 
-/// An access to the memory that operand and result share.
-struct Touch {
-    /// The number of its statement.
-    site: usize,
-    access: Access,
-    /// The loops around the statement, and those over lanes.
-    loops: Vec<Var>,
-    /// How many of them are over lanes.
-    n_lanes: usize,
-}
-
 /// Decides the statement for one function.
 fn decide(judge: &Judge, func: &PrimFunc, operands: &[usize], result: usize) -> Decision {
     let buffer = |position: &usize| func.params.get(*position).and_then(|param| func.param_buffer(param));
@@ -144,27 +131,15 @@ fn decide(judge: &Judge, func: &PrimFunc, operands: &[usize], result: usize) -> 
         return unsupported("a tensor of the step is no buffer of its function");
     };
     let (mut loads, mut stores) = (Vec::new(), Vec::new());
-    for (site, at) in sites(func).iter().enumerate() {
-        let all = accesses(at);
-        let last = all.len();
-        let stores_here = matches!(at.stmt.kind, StmtKind::Store { .. });
-        for (place, access) in all.into_iter().enumerate() {
-            let is_store = stores_here && place + 1 == last;
-            let loops_of = |from: usize| -> Vec<Var> {
-                let of = |step: &Step| if let Step::Loop(var, ..) = step { Some(var.clone()) } else { None };
-                access.path.steps.iter().skip(from).filter_map(of).collect()
-            };
-            let (loops, n_lanes) = (loops_of(0), loops_of(at.path.steps.len()).len());
-            let is_read = read.iter().any(|buffer| buffer.aliases(&access.buffer));
-            if is_read && is_store {
-                return unsupported(format!("`{}` writes its operand", func.name));
-            }
-            let touch = Touch { site, access, loops, n_lanes };
-            if is_store && written.aliases(&touch.access.buffer) {
-                stores.push(touch);
-            } else if is_read {
-                loads.push(touch);
-            }
+    for touch in touches(func) {
+        let is_read = read.iter().any(|buffer| buffer.aliases(&touch.access.buffer));
+        if is_read && touch.is_store {
+            return unsupported(format!("`{}` writes its operand", func.name));
+        }
+        if touch.is_store && written.aliases(&touch.access.buffer) {
+            stores.push(touch);
+        } else if is_read {
+            loads.push(touch);
         }
     }
     let all: Vec<&Touch> = loads.iter().chain(&stores).collect();
@@ -242,7 +217,7 @@ fn tried(load: &Touch, store: &Touch) -> Option<Decision> {
     let mut writers: HashMap<Vec<i128>, Vec<Vec<i128>>> = HashMap::new();
     let (mut is_clear, mut is_open, mut looked_at) = (true, false, 0);
     let (_, all_stores) = store.access.path.each_iteration(&Bindings::new(), TRIED, &mut |bindings| {
-        match values(&store.access.indices, bindings).zip(iteration(store, bindings)) {
+        match values(&store.access.indices, bindings).zip(store.iteration(bindings)) {
             Some((index, at)) => {
                 let known = writers.entry(index).or_default();
                 if known.len() < 2 && !known.contains(&at) {
@@ -255,13 +230,15 @@ fn tried(load: &Touch, store: &Touch) -> Option<Decision> {
         None::<()>
     });
     let (found, all_loads) = load.access.path.each_iteration(&Bindings::new(), TRIED, &mut |bindings| {
-        let Some((index, at)) = values(&load.access.indices, bindings).zip(iteration(load, bindings)) else {
+        let Some((index, at)) = values(&load.access.indices, bindings).zip(load.iteration(bindings)) else {
             is_clear = false;
             return None;
         };
         looked_at += 1;
         let is_own = load.site == store.site && load.n_lanes == store.n_lanes;
-        let mut others = writers.get(&index)?.iter().filter(|other| !is_own || **other != at);
+        let is_own = is_own || (sabotage::on("in-place-forgets-statements") && load.site != store.site);
+        let any = sabotage::on("in-place-takes-any-iteration");
+        let mut others = writers.get(&index)?.iter().filter(|other| !is_own || (**other != at && !any));
         let found = others.clone().find(|other| is_conflict((load, &at), (store, other)));
         is_open |= found.is_none() && others.next().is_some();
         found.map(|other| described(load, store, (&index, other), bindings))
@@ -278,14 +255,8 @@ fn tried(load: &Touch, store: &Touch) -> Option<Decision> {
 /// Whether an element is read too late for sure: in another iteration of the loops around both, which may run in any order, or behind the
 /// statement that writes it.
 fn is_conflict((load, at): (&Touch, &[i128]), (store, other): (&Touch, &[i128])) -> bool {
-    let around = |touch: &Touch| touch.loops[..touch.loops.len() - touch.n_lanes].to_vec();
-    let common = around(load).iter().zip(&around(store)).take_while(|(one, other)| one == other).count();
+    let common = load.common_loops(store);
     at[..common] != other[..common] || store.site < load.site
-}
-
-/// The values of the loops of an access.
-fn iteration(touch: &Touch, bindings: &Bindings) -> Option<Vec<i128>> {
-    touch.loops.iter().map(|var| bindings.get(var).copied()).collect()
 }
 
 /// The counterexample: an element that one iteration reads and another one, or another statement, writes.

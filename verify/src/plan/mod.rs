@@ -7,6 +7,7 @@
 //! | plan-type | scopes agree; in a texture element types agree; in a buffer addresses are aligned to the element |
 //! | plan-access | no step writes memory that it reads or that the caller passed in; none reads and writes the same texture |
 //! | plan-in-place | a step with its result where an operand lies reads each element in the iteration that alone writes it (`in_place`) |
+//! | defined | a step reads an element of its result only after it has written it (`defined`) |
 //!
 //! Only the placement is taken from the planner. Lifetimes are computed by a backward walk over the steps (`live`), sizes by
 //! an independent statement of the conventions (`room`), and every counterexample is checked against the definitions
@@ -17,15 +18,18 @@
 //! With the rules of a device ([`PoolRules`]), plan-fits also states that each texture is within the limits and that its width is a
 //! multiple of the pitch. Without them, limits are checked when pools are allocated.
 
+mod defined;
 mod disjoint;
 mod goals;
 mod graph;
 mod in_place;
 mod live;
 mod room;
+mod touch;
 
 use tilewright_ir::{Graph, MemoryPlan, PoolRules, PrimFunc, Region, Room};
 
+pub use self::defined::FindSources;
 use self::graph::Planned;
 use self::in_place::Shared;
 use crate::door::inspected;
@@ -65,25 +69,27 @@ impl Judge {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_plan(&self, graph: &Graph, plan: &MemoryPlan) -> Vec<Report> {
-        self.check_planned(graph, plan, None, &[])
+        self.check_planned(graph, plan, None, (&[], &|_| Vec::new()))
     }
 
     /// As [`check_plan`](Self::check_plan); plan-fits also asks that every texture of the plan obeys the rules of a device.
     pub fn check_plan_for(&self, graph: &Graph, plan: &MemoryPlan, rules: PoolRules) -> Vec<Report> {
-        self.check_planned(graph, plan, Some(rules), &[])
+        self.check_planned(graph, plan, Some(rules), (&[], &|_| Vec::new()))
     }
 
     /// As [`check_plan_for`](Self::check_plan_for) for a graph whose steps run these functions, one for each step, as far as they are
     /// known: the parameters are what the step reads, then what it writes. Such a step may write its result in place of an operand;
-    /// plan-in-place is decided of each one that does.
+    /// plan-in-place is decided of each one that does. A step may read a result only where it has written it before: *defined* is
+    /// decided of each step that reads a result, with what `find` claims about its function.
     pub fn check_plan_of(
         &self,
         graph: &Graph,
         plan: &MemoryPlan,
         rules: PoolRules,
         functions: &[Option<&PrimFunc>],
+        find: &FindSources<'_>,
     ) -> Vec<Report> {
-        self.check_planned(graph, plan, Some(rules), functions)
+        self.check_planned(graph, plan, Some(rules), (functions, find))
     }
 
     fn check_planned(
@@ -91,7 +97,7 @@ impl Judge {
         graph: &Graph,
         plan: &MemoryPlan,
         rules: Option<PoolRules>,
-        functions: &[Option<&PrimFunc>],
+        (functions, find): (&[Option<&PrimFunc>], &FindSources<'_>),
     ) -> Vec<Report> {
         let planned = Planned::new(graph, plan, rules, functions);
         let decide = |obligation, decide: &dyn Fn(&Planned<'_>) -> Decision| {
@@ -110,6 +116,7 @@ impl Judge {
             decide(Obligation::PlanAccess, &plan_access),
         ];
         reports.extend(planned.iter().flat_map(|planned| in_place::reports(self, planned, &shared)));
+        reports.extend(planned.iter().flat_map(|planned| defined::reports(self, planned, find)));
         reports
     }
 
