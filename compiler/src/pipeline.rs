@@ -322,6 +322,9 @@ pub fn transform(
         }
     }
     for call in calls {
+        if !call.runs_on(lowering.last()) {
+            continue;
+        }
         if let Some(blocked) = lowering.stopped.clone() {
             lowering.skip(call.pass.name, blocked);
         } else {
