@@ -423,6 +423,7 @@ fn answered(func: &mut PrimFunc, name: &str) {
 /// # Errors
 /// `unknown-pass`; the help names the nearest pass.
 pub fn pass_by_name(name: &str) -> Result<&'static Pass, Diagnostic> {
+    let name = sequence::TVM_PACKAGES.iter().find_map(|package| name.strip_prefix(package)).unwrap_or(name);
     let name = TVM_NAMES.iter().find(|(tvm, _)| *tvm == name).map_or(name, |(_, ours)| *ours);
     if let Some(pass) = PASSES.iter().find(|pass| pass.name == name) {
         return Ok(pass);

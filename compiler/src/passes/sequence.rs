@@ -179,25 +179,37 @@ pub fn preset_by_name(name: &str) -> Result<&'static Preset, Diagnostic> {
     })
 }
 
+/// The packages of TVM in front of the names of its passes, as in what it prints after each of them: `tir.StorageRewrite`.
+pub(super) static TVM_PACKAGES: [&str; 6] =
+    ["tvm.tir.transform.", "tvm.tirx.transform.", "tvm.s_tir.transform.", "tir.", "tirx.", "s_tir."];
+
 /// The names that TVM has for passes of the table, in the forms of `tvm.tir.transform` and of its sources.
 pub static TVM_NAMES: &[(&str, &str)] = &[
     ("ApplyLayoutTransforms", "apply_buffer_transforms"),
+    ("CompactBufferAllocation", "compact_buffer_allocation"),
     ("ConvertBlocksToOpaque", "lower_blocks"),
     ("ConvertSSA", "convert_ssa"),
     ("FlattenBuffer", "flatten_buffer"),
+    ("InjectDoubleBuffer", "inject_double_buffer"),
+    ("InjectVirtualThread", "inject_virtual_thread"),
     ("LoopPartition", "loop_partition"),
     ("LowerInitBlock", "lower_blocks"),
+    ("LowerMatchBuffer", "lower_blocks"),
     ("LowerOpaqueBlock", "lower_blocks"),
     ("LowerThreadAllreduce", "lower_thread_allreduce"),
     ("MakePackedAPI", "make_packed_api"),
     ("NarrowDataType", "narrow_index_types"),
+    ("PointerValueTypeRewrite", "vector_type_rewrite"),
     ("RemoveNoOp", "remove_no_op"),
     ("Simplify", "simplify"),
     ("SplitHostDevice", "split_host_device"),
+    ("StmtSimplify", "simplify"),
     ("StorageFlatten", "flatten_buffer"),
+    ("StorageRewrite", "storage_rewrite"),
     ("TextureFlatten", "lower_texture"),
     ("ThreadSync", "thread_sync"),
     ("UnrollLoop", "unroll_loop"),
+    ("VectorTypeRewrite", "vector_type_rewrite"),
     ("VectorizeLoop", "vectorize"),
     ("narrow_data_type", "narrow_index_types"),
     ("vectorize_loop", "vectorize"),
