@@ -37,7 +37,7 @@ use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
 
 pub use grouped::grouped;
-pub use rebuild::{Barriers, without_barriers};
+pub use rebuild::{Barriers, OF_GROUP, without_barriers};
 pub use synchronized::{
     IMPLICIT_BARRIER, barriers_removed, ends_with_barrier, is_implicit_barrier, n_implicit_barriers, synchronized,
 };
