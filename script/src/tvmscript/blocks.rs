@@ -25,7 +25,7 @@ use tilewright_ir::{
 };
 
 use super::loops::extent_between;
-use super::older::is_root;
+use super::older::says_nothing;
 use super::promote::Value;
 use super::reader::{Binding, Reader, sequence, string};
 
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         self.names.truncate(scope);
         let mut open = self.blocks.pop()?;
         let n_regions = [&open.reads, &open.writes].map(|regions| regions.as_ref().map(Vec::len));
-        if self.blocks.is_empty() && is_root(name, !open.axes.is_empty(), n_regions) {
+        if self.blocks.is_empty() && says_nothing(!open.axes.is_empty(), n_regions) {
             (open.reads, open.writes) = (None, None);
         }
         is_read.then(|| {

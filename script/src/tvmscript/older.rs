@@ -73,7 +73,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns whether a block says nothing of its accesses, as TVM prints the block around a whole function: lists without regions.
-pub(super) fn is_root(name: &str, has_axes: bool, n_regions: [Option<usize>; 2]) -> bool {
-    name == "root" && !has_axes && n_regions == [Some(0); 2]
+/// Returns whether a block that no other one is around says nothing of its accesses: it has no axes, and lists without regions. So TVM
+/// prints the block around a whole function, and those that call functions of other libraries.
+pub(super) fn says_nothing(has_axes: bool, n_regions: [Option<usize>; 2]) -> bool {
+    !has_axes && n_regions == [Some(0); 2]
 }
