@@ -335,6 +335,10 @@ pub static ON_REQUEST: &[&str] = &[
     "vector_type_rewrite",
 ];
 
+/// The passes and steps that combine values in another order. Where the evidence of one of them is not found, runs that differ in how
+/// floats are rounded refute nothing.
+pub static REASSOCIATING: &[&str] = &["allreduce", "lower_thread_allreduce", "rfactor"];
+
 /// A place among the passes of a preset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
