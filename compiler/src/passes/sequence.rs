@@ -130,10 +130,8 @@ impl Pipeline {
         let names = with_asked(func, preset.passes)?;
         let passes = names.into_iter().map(|name| pass_by_name(name).map_err(|fault| vec![fault]));
         // A step of a schedule is wanted because it is there, and so is a pass that the function names.
-        let call = |pass: &'static Pass| PassCall {
-            if_wanted: preset.passes.contains(&pass.name),
-            ..PassCall::from(pass)
-        };
+        let call =
+            |pass: &'static Pass| PassCall { if_wanted: preset.passes.contains(&pass.name), ..PassCall::from(pass) };
         Ok(passes.collect::<Result<Vec<_>, _>>()?.into_iter().map(call).collect())
     }
 }

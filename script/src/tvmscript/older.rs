@@ -25,7 +25,8 @@ pub(super) fn may_state_type(name: &str) -> bool {
 impl<'a> Reader<'a> {
     /// Checks that a value has the type that its call states.
     pub(super) fn of_stated_type(&mut self, call: &'a ast::ExprCall, value: Value) -> Option<Value> {
-        let stated = call.arguments.find_keyword("dtype").filter(|_| self.callee(&call.func).is_some_and(may_state_type));
+        let stated =
+            call.arguments.find_keyword("dtype").filter(|_| self.callee(&call.func).is_some_and(may_state_type));
         let Some(stated) = stated else { return Some(value) };
         let (stated_type, ty) = (self.dtype(&stated.value)?, value.expr.dtype());
         if stated_type == ty || value.is_literal {

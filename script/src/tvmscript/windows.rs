@@ -45,7 +45,8 @@ impl<'a> Reader<'a> {
         // TVM gives names to strides and offset, which are those of the buffer.
         let is_named = |part: &&ast::Expr| !self.names_only(part);
         let strides = declared.strides.filter(is_named);
-        let strides = strides.filter(|strides| self.shape(strides).is_none_or(|all| !are_strides(&region.buffer, &all)));
+        let strides =
+            strides.filter(|strides| self.shape(strides).is_none_or(|all| !are_strides(&region.buffer, &all)));
         if let Some(layout) = strides.or(declared.elem_offset.filter(|part| !self.names_only(part))) {
             let help = "leave out `strides` and `elem_offset`";
             return self.error("match-buffer", layout.range(), "a part of a buffer has the layout of its buffer", help);
