@@ -190,7 +190,7 @@ impl Race {
         match (below_a, below_b) {
             (Some(a), Some(b)) => iteration(a).entry == iteration(b).entry,
             // What an iteration does outside of a loop comes before the loop, or after it.
-            (Some(_), None) | (None, Some(_)) | (None, None) => false,
+            (Some(_), None) | (None, Some(_) | None) => false,
         }
     }
 

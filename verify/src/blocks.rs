@@ -133,7 +133,7 @@ impl Placed<'_> {
             for (position, access) in all.into_iter().enumerate() {
                 let is_write = matches!(site.stmt.kind, StmtKind::Store { .. }) && position + 1 == last;
                 // What a reduction has computed so far is no input of it.
-                let is_begun = combines || begun.iter().any(|buffer| *buffer == access.buffer);
+                let is_begun = combines || begun.contains(&access.buffer);
                 let updated = writes.filter(|_| !is_write && is_begun).unwrap_or_default();
                 let Some(stated) = (if is_write { writes } else { reads }) else { continue };
                 if !is_write && sabotage::on("region-ignores-reads") {

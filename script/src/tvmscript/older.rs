@@ -36,21 +36,16 @@ impl<'a> Reader<'a> {
         self.error("type", stated.range(), message, "leave out `dtype`, or convert an operand")
     }
 
-    /// Reads `T.attr(T.iter_var(tx, None, "ThreadIndex", "threadIdx.x"), "thread_extent", 8)`; `None` if the node is no such variable.
-    pub(super) fn thread_attr(
-        &mut self,
-        node: &'a ast::Expr,
-        key: Option<&str>,
-        extent: &'a ast::Expr,
-    ) -> Option<Option<ScopeWrapper>> {
+    /// Returns the variable in `T.attr(T.iter_var(tx, None, "ThreadIndex", "threadIdx.x"), "thread_extent", 8)`; `None` if the attribute has
+    /// no such node.
+    pub(super) fn thread_of_attr(&self, node: &'a ast::Expr, key: Option<&str>) -> Option<&'a ast::ExprCall> {
         let ast::Expr::Call(call) = node else { return None };
-        if self.callee(&call.func) != Some("iter_var") || !matches!(key, Some("thread_extent" | "virtual_thread")) {
-            return None;
-        }
-        Some(self.iter_var(call, extent))
+        let is_launch = matches!(key, Some("thread_extent" | "virtual_thread"));
+        (is_launch && self.callee(&call.func) == Some("iter_var")).then_some(call)
     }
 
-    fn iter_var(&mut self, call: &'a ast::ExprCall, extent: &'a ast::Expr) -> Option<ScopeWrapper> {
+    /// The scope of a launch axis with such a variable.
+    pub(super) fn iter_var(&mut self, call: &'a ast::ExprCall, extent: &'a ast::Expr) -> Option<ScopeWrapper> {
         let args = self.bind_args(call, "iter_var", &["var", "dom", "iter_type", "thread_tag"], 4)?;
         let (var, tag) = (args.get(0)?, args.get(3)?);
         let ast::Expr::Name(name) = var else {

@@ -148,8 +148,8 @@ impl<'a> Reader<'a> {
                 if args.get(1).and_then(string) == Some("reduce_scope") {
                     return self.reduce_scope(args.get(0)?);
                 }
-                if let Some(launch) = self.thread_attr(args.get(0)?, args.get(1).and_then(string), args.get(2)?) {
-                    return launch;
+                if let Some(thread) = self.thread_of_attr(args.get(0)?, args.get(1).and_then(string)) {
+                    return self.iter_var(thread, args.get(2)?);
                 }
                 let (node, value) = (self.attr_value(args.get(0)?), self.attr_value(args.get(2)?));
                 let Some(key) = args.get(1).and_then(string).map(str::to_owned) else {

@@ -157,7 +157,7 @@ fn are_strides(buffer: &Buffer, strides: &[Expr]) -> bool {
         all
     };
     let own = match &buffer.strides {
-        Some(strides) => strides.iter().rev().map(|stride| stride.as_const_int()).collect(),
+        Some(strides) => strides.iter().rev().map(Expr::as_const_int).collect(),
         None => row_major(),
     };
     strides.len() <= own.len()
