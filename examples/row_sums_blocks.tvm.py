@@ -1,5 +1,6 @@
 # The sum of each row in TVM's notation for schedules on blocks: a loop that counts a reduced axis is bound to threads. The schedule keeps it
-# as it is; when the blocks are lowered, the step `allreduce` lets the threads combine their sums through shared memory.
+# as it is; when the blocks are lowered, the step `allreduce` lets the threads combine their sums through shared memory, and
+# `lower_thread_allreduce` does so in a tree.
 import tvm
 from tvm.script import tir as T
 

@@ -296,8 +296,8 @@ pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Threads, "race-joins-loops", "the race check takes loops that follow each other for one"),
     fault(
         Area::Threads,
-        "race-forgets-launch",
-        "the race check takes code of a launch outside its inner loops to run before them",
+        "race-separates-phases",
+        "the race check takes the phases of a group to run one after the other without a barrier",
     ),
     fault(Area::Threads, "race-forgets-barrier", "the race check takes what a barrier separates for concurrent"),
     fault(Area::Threads, "phases-read-again", "a value that was read before a barrier is read again after it"),

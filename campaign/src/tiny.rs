@@ -433,29 +433,18 @@ impl Tiny {
     }
 }
 
-/// Whether two events may happen in either order.
+/// Whether two events may happen in either order: in two iterations of one execution of a loop that is not serial, and not on two sides of
+/// a barrier of one group.
 pub fn may_swap(a: &Event, b: &Event) -> bool {
-    let is_bound = |(_, kind, _): &&Around| matches!(kind, Kind::Block | Kind::Thread);
-    let launch = |event: &Event| event.around.iter().find(is_bound).map(|(execution, _, _)| *execution);
-    // Within one launch, threads are told apart by their indices alone, and code outside the inner loops is a thread of
-    // its own.
-    if launch(a).is_some() && launch(a) == launch(b) {
-        let thread = |event: &Event| -> Vec<(bool, i64)> {
-            let bound = event.around.iter().filter(is_bound);
-            bound.map(|(_, kind, value)| (*kind == Kind::Block, *value)).collect()
-        };
-        let group = |event: &Event| -> Vec<(bool, i64)> {
-            thread(event).into_iter().filter(|(is_block, _)| *is_block).collect()
-        };
-        if group(a) == group(b) && a.epoch != b.epoch {
-            return false;
-        }
-        if thread(a) != thread(b) {
-            return true;
-        }
-    }
     let differ = a.around.iter().zip(&b.around).find(|(one, other)| one != other);
-    matches!(differ, Some((one, other)) if one.0 == other.0 && one.1 == Kind::Parallel)
+    match differ {
+        Some((one, other)) if one.0 == other.0 => match one.1 {
+            Kind::Serial => false,
+            Kind::Parallel | Kind::Block => true,
+            Kind::Thread => a.epoch == b.epoch,
+        },
+        Some(_) | None => false,
+    }
 }
 
 /// Whether the second of two events may happen before the first, if the iterations of each loop may run in any order.
@@ -469,18 +458,6 @@ pub fn conflict(events: &[Event]) -> Option<(usize, usize)> {
     (0..events.len()).flat_map(|a| (0..a).map(move |b| (b, a))).find(|&(a, b)| {
         let (one, other) = (&events[a], &events[b]);
         one.cell == other.cell && (one.write.is_some() || other.write.is_some()) && may_swap(one, other)
-    })
-}
-
-/// Two events as in [`conflict`], in two iterations of one execution of a loop: threads of loops that follow each other wait in between for
-/// the judge and for kernels.
-pub fn conflict_in_a_loop(events: &[Event]) -> Option<(usize, usize)> {
-    (0..events.len()).flat_map(|a| (0..a).map(move |b| (b, a))).find(|&(a, b)| {
-        let (one, other) = (&events[a], &events[b]);
-        let differ = one.around.iter().zip(&other.around).find(|(one, other)| one != other);
-        let is_concurrent = matches!(differ, Some((one, other)) if one.0 == other.0 && one.1 != Kind::Serial);
-        let is_written = one.write.is_some() || other.write.is_some();
-        is_concurrent && is_written && one.cell == other.cell && may_swap(one, other)
     })
 }
 

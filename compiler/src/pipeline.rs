@@ -34,7 +34,7 @@ use crate::block_schedule::Step;
 use crate::codegen::Kernels;
 use crate::harness::stages::ChainTimes;
 use crate::lift;
-use crate::passes::{PassCall, Pipeline};
+use crate::passes::{PassCall, Pipeline, REASSOCIATING};
 use assume::{AssumeFault, Assumption};
 use executed::{Before, Order};
 use outcome::{Blocked, BufferOutcome, CheckOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
@@ -322,6 +322,9 @@ pub fn transform(
         }
     }
     for call in calls {
+        if !call.runs_on(lowering.last()) {
+            continue;
+        }
         if let Some(blocked) = lowering.stopped.clone() {
             lowering.skip(call.pass.name, blocked);
         } else {
@@ -437,6 +440,7 @@ impl Lowering {
         let mut premises = premises_of(&func);
         premises.extend(Premise::of_pass(&evidence));
         let takes_any = premises.iter().any(|premise| matches!(premise, Premise::ReductionOrder(_)));
+        let takes_any = takes_any || REASSOCIATING.contains(&name);
         let order = if takes_any { Order::Any } else { Order::Same };
         let models = executed::models(&reports);
         executed::refute_in(order, Before::Func(before), &func, Some(&evidence), (&mut reports, &models));

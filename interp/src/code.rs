@@ -215,6 +215,8 @@ pub(crate) struct Loop {
     pub(crate) extent: (Reg, ScalarType),
     /// How the source program runs the loop.
     pub(crate) kind: ForKind,
+    /// Whether its iterations are threads of a group with barriers, which has a loop for each phase.
+    pub(crate) of_group: bool,
     pub(crate) site: u32,
     /// Loop-invariant code, run once before the first iteration.
     pub(crate) pre: Code,

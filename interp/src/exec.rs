@@ -207,13 +207,13 @@ impl Machine<'_> {
         let serial = !inner.kind.is_concurrent();
         let order = if serial { Order::Program } else { self.config.order };
         let outer = frame.race.as_ref().map(|race| race.current);
-        let entry = frame.race.as_mut().map_or(0, |race| race.enter_loop(inner.kind));
+        let entry = frame.race.as_mut().map_or(0, |race| race.enter_loop(inner.of_group));
         for position in 0..extent {
             let at = min.wrapping_add(permuted_position(order, position, extent));
             frame.registers[inner.var as usize] = at;
             if let (false, Some(race), Some(outer)) = (serial, &mut frame.race, outer) {
                 let value = decode(inner.ty, at).as_int().unwrap_or_default();
-                race.begin_iteration(outer, entry, inner.kind, inner.site, value);
+                race.begin_iteration(outer, entry, inner, value);
             }
             self.run_nodes(&inner.body, frame)?;
         }

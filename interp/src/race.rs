@@ -1,21 +1,24 @@
 //! The race check: shadow memory that records which iterations accessed each cell.
 //!
 //! The iterations of parallel, vectorized and thread-bound loops form a tree. Two accesses are concurrent if, below
-//! their lowest common ancestor, both belong to iterations of the same execution ("entry") of a loop. All threads of a
-//! launch (the outermost thread-bound loop and everything inside) form one iteration space: a thread is identified by
-//! its indices, different threads are unordered, and code of a launch outside the inner thread loops counts as a thread
-//! of its own. A barrier begins a phase of the group that runs: a node below the group, which the threads of the phase are
-//! below. Phases of one group are ordered.
+//! their lowest common ancestor, both belong to iterations of the same execution ("entry") of a loop. Loops that follow each other
+//! are two entries, also those over threads of one launch.
+//!
+//! A group with barriers is run phase by phase ([`tilewright_ir::phases`]), and a phase has loops of its own over the threads. A barrier
+//! begins a node below the group, which these loops are below until the next barrier. There they are one entry: a thread is
+//! identified by its indices, and different threads are unordered. The nodes of one group are ordered.
 //!
 //! ```text
 //! for parallel i in 8: B[i] = 1           entry 1: no two iterations write the same element
-//! for parallel j in 8: read B[7 - j]      entry 2, after entry 1: no race. As two thread loops of one launch, a race
+//! for parallel j in 8: read B[7 - j]      entry 2, after entry 1: no race. As two phases of a group without a barrier between, a race
 //! ```
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use tilewright_ir::{ForKind, ThreadTag, sabotage};
+
+use crate::code::Loop;
 
 /// Number of an iteration in the tree, an index into [`Race::iterations`]; 0 is the root.
 type Context = u32;
@@ -24,10 +27,8 @@ type Context = u32;
 struct Iteration {
     parent: Context,
     depth: u32,
-    /// Number of the loop entry or launch it belongs to; 0 for the root.
+    /// Number of the loop entry it belongs to; 0 for the root.
     entry: u64,
-    /// Whether the loop is bound to threads.
-    thread: bool,
     /// Whether it is a phase of a group, which is no iteration.
     phase: bool,
     /// Site of the loop.
@@ -47,7 +48,7 @@ struct Shadow {
 #[derive(Default)]
 pub(crate) struct Race {
     iterations: Vec<Iteration>,
-    /// Threads of launches by enclosing iteration, tag and index: the same thread may be entered several times.
+    /// Threads of groups with barriers by enclosing iteration, tag and index: the same thread may be entered several times.
     threads: HashMap<(Context, ThreadTag, i128), Context>,
     /// Number of loop entries so far.
     entries: u64,
@@ -79,7 +80,7 @@ pub(crate) struct Clash {
 impl Race {
     /// A state with no accesses, in the root iteration.
     pub(crate) fn new() -> Self {
-        let root = Iteration { parent: 0, depth: 0, entry: 0, thread: false, phase: false, site: 0, value: 0 };
+        let root = Iteration { parent: 0, depth: 0, entry: 0, phase: false, site: 0, value: 0 };
         Self { iterations: vec![root], ..Self::default() }
     }
 
@@ -94,11 +95,11 @@ impl Race {
         self.shadows.remove(&memory);
     }
 
-    /// Enters a loop and returns the number of the entry; a thread-bound loop inside a launch has the launch's number.
-    pub(crate) fn enter_loop(&mut self, kind: ForKind) -> u64 {
-        let around = &self.iterations[self.current as usize];
-        if matches!(kind, ForKind::ThreadBinding(_)) && around.thread {
-            return around.entry;
+    /// Enters a loop and returns the number of the entry; loops of a phase over the threads of the group have the number of what is around
+    /// them.
+    pub(crate) fn enter_loop(&mut self, of_group: bool) -> u64 {
+        if of_group && !sabotage::on("race-separates-phases") {
+            return self.iterations[self.current as usize].entry;
         }
         if !sabotage::on("race-joins-loops") || self.entries == 0 {
             self.entries += 1;
@@ -107,11 +108,9 @@ impl Race {
     }
 
     /// Begins an iteration of a loop that is not serial, inside the iteration `outer`.
-    pub(crate) fn begin_iteration(&mut self, outer: Context, entry: u64, kind: ForKind, site: u32, value: i128) {
-        let tag = if let ForKind::ThreadBinding(tag) = kind { Some(tag) } else { None };
-        let inside = self.iterations[outer as usize].thread;
+    pub(crate) fn begin_iteration(&mut self, outer: Context, entry: u64, inner: &Loop, value: i128) {
+        let tag = if let (ForKind::ThreadBinding(tag), true) = (inner.kind, inner.of_group) { Some(tag) } else { None };
         if let Some(tag) = tag
-            && inside
             && let Some(&known) = self.threads.get(&(outer, tag, value))
         {
             self.current = known;
@@ -119,15 +118,7 @@ impl Race {
         }
         let depth = self.iterations[outer as usize].depth + 1;
         let number = Context::try_from(self.iterations.len()).unwrap_or(Context::MAX);
-        self.iterations.push(Iteration {
-            parent: outer,
-            depth,
-            entry,
-            thread: tag.is_some(),
-            phase: false,
-            site,
-            value,
-        });
+        self.iterations.push(Iteration { parent: outer, depth, entry, phase: false, site: inner.site, value });
         if let Some(tag) = tag {
             self.threads.insert((outer, tag, value), number);
         }
@@ -143,10 +134,10 @@ impl Race {
         let group = if around.phase { around.parent } else { self.current };
         let depth = self.iterations[group as usize].depth + 1;
         let number = Context::try_from(self.iterations.len()).unwrap_or(Context::MAX);
-        // An entry of its own: no other phase and no thread of the group belongs to it.
+        // An entry of its own: no other phase of the group belongs to it, and all of its threads.
         self.entries += 1;
         let entry = self.entries;
-        self.iterations.push(Iteration { parent: group, depth, entry, thread: true, phase: true, site: 0, value: 0 });
+        self.iterations.push(Iteration { parent: group, depth, entry, phase: true, site: 0, value: 0 });
         self.current = number;
     }
 
@@ -198,11 +189,8 @@ impl Race {
         }
         match (below_a, below_b) {
             (Some(a), Some(b)) => iteration(a).entry == iteration(b).entry,
-            (Some(_), None) | (None, Some(_)) if sabotage::on("race-forgets-launch") => false,
-            (Some(below), None) | (None, Some(below)) => {
-                iteration(below).thread && iteration(a).thread && !iteration(below).phase
-            }
-            (None, None) => false,
+            // What an iteration does outside of a loop comes before the loop, or after it.
+            (Some(_), None) | (None, Some(_) | None) => false,
         }
     }
 

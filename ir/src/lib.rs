@@ -39,7 +39,8 @@
 //! Operands are evaluated from left to right and statements in program order. Loops of kind [`ForKind::Serial`] and
 //! [`ForKind::Unrolled`] run their iterations in order. All other kinds run them in any order or concurrently; it is
 //! an error (a race) if two of their iterations access the same element and at least one of them writes it. A loop
-//! with an extent of 0 or below runs no iteration. [`Expr::IfThenElse`] evaluates only the chosen branch,
+//! with an extent of 0 or below runs no iteration. Loops of any kind that follow each other run one after the other, also two over the threads
+//! of a launch. [`Expr::IfThenElse`] evaluates only the chosen branch,
 //! [`Expr::Select`] both; a condition with several lanes chooses for each lane separately.
 //!
 //! # Groups and barriers
@@ -127,7 +128,7 @@ pub use plan::{
 pub use scalar::{Scalar, ScalarError, gcd};
 pub use schedule::ScheduleStep;
 pub use shared::{Parts, SharedExpr, SharedExprs};
-pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, THREAD_ALLREDUCE, ThreadTag, VIRTUAL_THREAD};
+pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, THREAD_ALLREDUCE, ThreadTag, VIRTUAL_AXES, VIRTUAL_THREAD};
 pub use texture::{CHANNELS, TextureLimits};
 pub use tile::TileRequest;
 pub use var::Var;

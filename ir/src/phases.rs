@@ -25,6 +25,7 @@
 mod grouped;
 mod rebuild;
 mod synchronized;
+mod unified;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,10 +38,11 @@ use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
 
 pub use grouped::grouped;
-pub use rebuild::{Barriers, without_barriers};
+pub use rebuild::{Barriers, OF_GROUP, without_barriers};
 pub use synchronized::{
     IMPLICIT_BARRIER, barriers_removed, ends_with_barrier, is_implicit_barrier, n_implicit_barriers, synchronized,
 };
+pub use unified::unified;
 
 /// What the threads of a group do.
 #[derive(Clone, Debug)]

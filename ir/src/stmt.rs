@@ -102,6 +102,9 @@ pub enum StmtKind {
 /// axis, such as `vthread.x`.
 pub const VIRTUAL_THREAD: &str = "virtual_thread";
 
+/// The axes of virtual threads.
+pub const VIRTUAL_AXES: [&str; 4] = ["vthread", "vthread.x", "vthread.y", "vthread.z"];
+
 /// The key of the attribute around the statements of a reduction across threads: each thread puts its value into shared memory, waits, combines
 /// the values of all threads, and waits. The node lists the loops over the threads whose values are combined.
 pub const THREAD_ALLREDUCE: &str = "thread_allreduce";

@@ -22,7 +22,7 @@
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
     AxisKind, BinaryOp, Block, BlockAxis, BlockParts, BlockRegion, Buffer, Expr, PrimFunc, ScalarType, Stmt, StmtKind,
-    Var, sabotage,
+    THREAD_ALLREDUCE, Var, sabotage,
 };
 
 use crate::access::{Access, accesses};
@@ -123,6 +123,8 @@ impl Placed<'_> {
     /// Every access of memory that the block does not declare itself, with the regions that may contain it.
     fn accesses(&self, inner: &Path) -> Vec<(Access, Vec<&BlockRegion>, String)> {
         let own = declared(self.parts.body);
+        let begun = started(self.parts.body);
+        let combines = self.block.has_init || has_allreduce(self.parts.body);
         let (reads, writes) = (self.block.reads.as_deref(), self.block.writes.as_deref());
         let mut found = Vec::new();
         for site in sites_in(self.parts.body, inner) {
@@ -131,7 +133,8 @@ impl Placed<'_> {
             for (position, access) in all.into_iter().enumerate() {
                 let is_write = matches!(site.stmt.kind, StmtKind::Store { .. }) && position + 1 == last;
                 // What a reduction has computed so far is no input of it.
-                let updated = writes.filter(|_| !is_write && self.block.has_init).unwrap_or_default();
+                let is_begun = combines || begun.contains(&access.buffer);
+                let updated = writes.filter(|_| !is_write && is_begun).unwrap_or_default();
                 let Some(stated) = (if is_write { writes } else { reads }) else { continue };
                 if !is_write && sabotage::on("region-ignores-reads") {
                     continue;
@@ -284,6 +287,32 @@ fn inside(judge: &Judge, access: &Access, regions: &[&BlockRegion]) -> Decision 
     };
     let cond = of_memory().map(contains).reduce(either).unwrap_or_else(|| truth(false));
     holds(judge, &access.path, &cond)
+}
+
+/// The buffers to which a block stores first of all, under a condition: what TVM's `LowerInitBlock` makes of an initialisation.
+fn started(stmt: &Stmt) -> Vec<Buffer> {
+    let first = match &stmt.kind {
+        StmtKind::Seq(stmts) => stmts.first(),
+        _ => None,
+    };
+    let mut found = Vec::new();
+    if let Some(StmtKind::If { then_body, else_body: None, .. }) = first.map(|first| &first.kind) {
+        then_body.walk(&mut |part| {
+            if let StmtKind::Store { buffer, .. } = &part.kind {
+                found.push(buffer.clone());
+            }
+        });
+    }
+    found
+}
+
+/// Whether a statement combines the values of threads: what stands for the call of TVM reads the element that it computes.
+fn has_allreduce(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |part| {
+        found |= matches!(&part.kind, StmtKind::Attr { key, .. } if key == THREAD_ALLREDUCE);
+    });
+    found
 }
 
 /// The buffers that a statement declares.

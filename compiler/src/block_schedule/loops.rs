@@ -13,7 +13,7 @@ use tilewright_algebra::simplify;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
     AttrValue, AxisKind, Block, BlockAxis, Buffer, Diagnostic, Evidence, Expr, For, ForKind, PrimFunc, ScheduleStep,
-    Stmt, StmtKind, StoreOrigin, ThreadTag, Var, sabotage,
+    Stmt, StmtKind, StoreOrigin, ThreadTag, VIRTUAL_AXES, VIRTUAL_THREAD, Var, sabotage,
 };
 use tilewright_verify::reorder::Statement;
 
@@ -131,6 +131,21 @@ impl BlockSchedule {
         self.set_kind("bind", run, ForKind::ThreadBinding(tag))
     }
 
+    /// Makes the iterations of a loop virtual threads, which [`crate::passes::inject_virtual_thread`] interleaves in one thread.
+    ///
+    /// # Errors
+    /// `schedule`: the axis is none of [`VIRTUAL_AXES`], or the loop is gone.
+    pub fn bind_virtual(&mut self, run: &LoopRef, axis: &str) -> Result<(), Diagnostic> {
+        if !VIRTUAL_AXES.contains(&axis) {
+            return Err(fault(
+                format!("`{axis}` is no axis of virtual threads"),
+                format!("they are {}", VIRTUAL_AXES.join(", ")),
+            ));
+        }
+        let hint = (VIRTUAL_THREAD.to_owned(), AttrValue::Str(axis.to_owned()));
+        self.set_kind_with("bind", run, ForKind::Parallel, Some(hint))
+    }
+
     /// Asks for the step `allreduce`, which binds a loop of a reduction to threads when blocks are lowered.
     fn reduced_at_once(&mut self, run: &LoopRef, buffer: &Buffer, tag: ThreadTag) -> Result<(), Diagnostic> {
         let found = loop_over(self.func(), &run.0)?.run;
@@ -172,8 +187,21 @@ impl BlockSchedule {
     }
 
     fn set_kind(&mut self, name: &'static str, run: &LoopRef, kind: ForKind) -> Result<(), Diagnostic> {
+        self.set_kind_with(name, run, kind, None)
+    }
+
+    fn set_kind_with(
+        &mut self,
+        name: &'static str,
+        run: &LoopRef,
+        kind: ForKind,
+        hint: Option<(String, AttrValue)>,
+    ) -> Result<(), Diagnostic> {
         let found = loop_over(self.func(), &run.0)?;
-        let changed = Stmt::new(StmtKind::For(For { kind, ..found.run.clone() }.into()));
+        let mut changed = For { kind, ..found.run.clone() };
+        changed.annotations.retain(|(key, _)| key != VIRTUAL_THREAD);
+        changed.annotations.extend(hint);
+        let changed = Stmt::new(StmtKind::For(changed.into()));
         let mut body = with_loop(&self.func().body, &run.0, &changed);
         let shares = sabotage::on("block-threads-share");
         for buffer in self.func().buffers().iter().filter(|buffer| is_private(buffer, kind) && !shares) {

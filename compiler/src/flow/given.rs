@@ -21,7 +21,7 @@ pub(super) fn find(before: &Observed, after: &Observed, sources: [&[Sources]; 2]
         }
         let when = after.finds(reader, theirs);
         let inside = |bindings: &Bindings| when.eval_index(bindings).is_ok_and(|value| value != 0);
-        let samples: Vec<Bindings> = samples(&reader.path).into_iter().filter(inside).collect();
+        let samples: Vec<Bindings> = samples(&reader.path, 1).into_iter().filter(inside).collect();
         origin.given = candidates(before, sources[0], reader, origin)
             .into_iter()
             .find(|one| holds(before, sources[0], one, &samples));

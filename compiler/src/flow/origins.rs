@@ -223,7 +223,7 @@ impl Search<'_> {
     /// Follows what an instance after and the instance before read.
     fn follow(&mut self, old: usize, new: usize, at: &[Expr]) {
         let itself: Vec<Expr> = self.after.store(new).loops().iter().map(Expr::from).collect();
-        let mut found = Found::of(samples(&self.after.store(new).path));
+        let mut found = Found::of(samples(&self.after.store(new).path, 1));
         self.pairs(&self.before.values(old, at), &self.after.values(new, &itself), DEPTH, &mut found);
         found.open_both();
         for meeting in std::mem::take(&mut found.meetings) {
@@ -357,7 +357,7 @@ impl Search<'_> {
         let (old, new) = (self.before.store(meeting.old.0), self.after.store(meeting.new.0));
         let theirs = old.loops();
         let fresh: Vec<Var> = theirs.iter().map(|var| Var::new(format!("{}'", var.name()), var.dtype())).collect();
-        let tried = samples(&new.path);
+        let tried = samples(&new.path, 1);
         let hints = self.hints(meeting, reader);
         let quality = |forward: &Vec<Expr>| {
             let image = |instance: &Bindings| {

@@ -3,11 +3,16 @@
 use tilewright_ir::Bindings;
 use tilewright_verify::path::{Path, Step};
 
-/// Instances that are looked for.
-const WANTED: usize = 80;
+/// Least and most instances that are looked for.
+const LEAST: usize = 80;
+const MOST: usize = 3_000;
 
-/// Ways through the loops that are tried for them.
-const TRIED: u64 = 800;
+/// Instances that are looked for, for each case that one of them should come to: where a store is unrolled, each copy is a case, and some
+/// come up at the first or at the last iteration of another loop only.
+const FOR_EACH: usize = 60;
+
+/// Ways through the loops that are tried for one instance.
+const TRIED: usize = 10;
 
 /// Values of symbols.
 const SIZES: [i128; 10] = [1, 2, 5, 9, 17, 33, 70, 130, 257, 300];
@@ -15,9 +20,10 @@ const SIZES: [i128; 10] = [1, 2, 5, 9, 17, 33, 70, 130, 257, 300];
 /// Values of scalars, on both sides of the conditions that are often asked of them.
 const SCALARS: [i128; 10] = [0, 1, 2, -1, 9, 17, 33, 70, 130, 300];
 
-/// Instances that reach the end of a path.
-pub(super) fn samples(path: &Path) -> Vec<Bindings> {
-    (0..TRIED).filter_map(|attempt| instance(path, attempt)).take(WANTED).collect()
+/// Instances that reach the end of a path, enough to come to each of so many cases.
+pub(super) fn samples(path: &Path, n_cases: usize) -> Vec<Bindings> {
+    let wanted = n_cases.saturating_mul(FOR_EACH).clamp(LEAST, MOST);
+    (0u64..).take(wanted * TRIED).filter_map(|attempt| instance(path, attempt)).take(wanted).collect()
 }
 
 /// An instance chosen by a number; none if it does not get to the end.

@@ -102,19 +102,24 @@ impl Reader<'_> {
 
     /// Whether one of the cases holds at each instance of the reader that is tried.
     fn covers_all(&self, cases: &[Instance]) -> bool {
-        let tried = samples(&self.reader.path);
+        let tried = samples(&self.reader.path, cases.len());
         !tried.is_empty() && tried.iter().all(|at| cases.iter().any(|case| holds(case, at) == Some(true)))
     }
 
     /// A long list of cases without those that no instance that is tried comes to: the judge looks at each combination of cases.
     fn used(&self, mut cases: Vec<Instance>) -> Vec<Instance> {
-        let tried = if cases.len() > FEW { samples(&self.reader.path) } else { Vec::new() };
-        // What cannot be evaluated may hold.
-        let comes_to = |place: usize, at: &Bindings| {
-            holds(&cases[place], at) != Some(false) && !cases[..place].iter().any(|case| holds(case, at) == Some(true))
-        };
-        let is_used = |place: usize| tried.is_empty() || tried.iter().any(|at| comes_to(place, at));
-        let used: Vec<bool> = (0..cases.len()).map(is_used).collect();
+        let tried = if cases.len() > FEW { samples(&self.reader.path, cases.len()) } else { Vec::new() };
+        let mut used = vec![tried.is_empty(); cases.len()];
+        for at in &tried {
+            for (case, used) in cases.iter().zip(&mut used) {
+                // What cannot be evaluated may hold.
+                let holds = holds(case, at);
+                *used |= holds != Some(false);
+                if holds == Some(true) {
+                    break;
+                }
+            }
+        }
         let has_rest = cases.last().is_some_and(|last| last.when.is_none());
         let mut used = used.into_iter();
         cases.retain(|_| used.next().unwrap_or(true));

@@ -335,6 +335,10 @@ pub static ON_REQUEST: &[&str] = &[
     "vector_type_rewrite",
 ];
 
+/// The passes and steps that combine values in another order. Where the evidence of one of them is not found, runs that differ in how
+/// floats are rounded refute nothing.
+pub static REASSOCIATING: &[&str] = &["allreduce", "lower_thread_allreduce", "rfactor"];
+
 /// A place among the passes of a preset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -423,6 +427,7 @@ fn answered(func: &mut PrimFunc, name: &str) {
 /// # Errors
 /// `unknown-pass`; the help names the nearest pass.
 pub fn pass_by_name(name: &str) -> Result<&'static Pass, Diagnostic> {
+    let name = sequence::TVM_PACKAGES.iter().find_map(|package| name.strip_prefix(package)).unwrap_or(name);
     let name = TVM_NAMES.iter().find(|(tvm, _)| *tvm == name).map_or(name, |(_, ours)| *ours);
     if let Some(pass) = PASSES.iter().find(|pass| pass.name == name) {
         return Ok(pass);

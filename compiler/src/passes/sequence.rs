@@ -16,9 +16,17 @@ pub struct PassCall {
     pub pass: &'static Pass,
     /// What is asked of it, such as `i:4` in `split=i:4`.
     pub request: Option<String>,
+    /// Whether it runs only on a program that wants it, as the passes of a preset do.
+    pub if_wanted: bool,
 }
 
 impl PassCall {
+    /// Returns whether the pass runs on a program: the one that the passes in front of it made, which may have loops to vectorize or
+    /// reductions across threads that the program at the start had not.
+    pub fn runs_on(&self, func: &PrimFunc) -> bool {
+        !self.if_wanted || (self.pass.wanted)(func)
+    }
+
     /// Returns a function with the request among its attributes, where the pass looks for it.
     ///
     /// # Errors
@@ -37,7 +45,7 @@ impl PassCall {
 
 impl From<&'static Pass> for PassCall {
     fn from(pass: &'static Pass) -> Self {
-        Self { pass, request: None }
+        Self { pass, request: None, if_wanted: false }
     }
 }
 
@@ -109,7 +117,8 @@ impl Default for Pipeline {
 }
 
 impl Pipeline {
-    /// Returns the passes for a function, in order.
+    /// Returns the passes for a function, in order; of those of a preset, each that is wanted when its turn comes
+    /// ([`PassCall::runs_on`]).
     ///
     /// # Errors
     /// `schedule`: a step of the schedule is no primitive. `unknown-pass`: the function names what is no pass.
@@ -121,9 +130,9 @@ impl Pipeline {
         let names = with_asked(func, preset.passes)?;
         let passes = names.into_iter().map(|name| pass_by_name(name).map_err(|fault| vec![fault]));
         // A step of a schedule is wanted because it is there, and so is a pass that the function names.
-        let is_wanted = |pass: &&'static Pass| !preset.passes.contains(&pass.name) || (pass.wanted)(func);
-        let passes = passes.collect::<Result<Vec<_>, _>>()?;
-        Ok(passes.into_iter().filter(is_wanted).map(PassCall::from).collect())
+        let call =
+            |pass: &'static Pass| PassCall { if_wanted: preset.passes.contains(&pass.name), ..PassCall::from(pass) };
+        Ok(passes.collect::<Result<Vec<_>, _>>()?.into_iter().map(call).collect())
     }
 }
 
@@ -139,7 +148,7 @@ pub fn read_passes(list: &str) -> Result<Vec<PassCall>, Diagnostic> {
 /// Reads one entry of a list: a pass, and its request behind `=`.
 fn read_pass(entry: &str) -> Result<PassCall, Diagnostic> {
     let (name, request) = entry.split_once('=').map_or((entry, None), |(name, text)| (name, Some(text.to_owned())));
-    Ok(PassCall { pass: pass_by_name(name)?, request })
+    Ok(PassCall { pass: pass_by_name(name)?, request, if_wanted: false })
 }
 
 /// The entries of a list.
@@ -168,25 +177,37 @@ pub fn preset_by_name(name: &str) -> Result<&'static Preset, Diagnostic> {
     })
 }
 
+/// The packages of TVM in front of the names of its passes, as in what it prints after each of them: `tir.StorageRewrite`.
+pub(super) static TVM_PACKAGES: [&str; 6] =
+    ["tvm.tir.transform.", "tvm.tirx.transform.", "tvm.s_tir.transform.", "tir.", "tirx.", "s_tir."];
+
 /// The names that TVM has for passes of the table, in the forms of `tvm.tir.transform` and of its sources.
 pub static TVM_NAMES: &[(&str, &str)] = &[
     ("ApplyLayoutTransforms", "apply_buffer_transforms"),
+    ("CompactBufferAllocation", "compact_buffer_allocation"),
     ("ConvertBlocksToOpaque", "lower_blocks"),
     ("ConvertSSA", "convert_ssa"),
     ("FlattenBuffer", "flatten_buffer"),
+    ("InjectDoubleBuffer", "inject_double_buffer"),
+    ("InjectVirtualThread", "inject_virtual_thread"),
     ("LoopPartition", "loop_partition"),
     ("LowerInitBlock", "lower_blocks"),
+    ("LowerMatchBuffer", "lower_blocks"),
     ("LowerOpaqueBlock", "lower_blocks"),
     ("LowerThreadAllreduce", "lower_thread_allreduce"),
     ("MakePackedAPI", "make_packed_api"),
     ("NarrowDataType", "narrow_index_types"),
+    ("PointerValueTypeRewrite", "vector_type_rewrite"),
     ("RemoveNoOp", "remove_no_op"),
     ("Simplify", "simplify"),
     ("SplitHostDevice", "split_host_device"),
+    ("StmtSimplify", "simplify"),
     ("StorageFlatten", "flatten_buffer"),
+    ("StorageRewrite", "storage_rewrite"),
     ("TextureFlatten", "lower_texture"),
     ("ThreadSync", "thread_sync"),
     ("UnrollLoop", "unroll_loop"),
+    ("VectorTypeRewrite", "vector_type_rewrite"),
     ("VectorizeLoop", "vectorize"),
     ("narrow_data_type", "narrow_index_types"),
     ("vectorize_loop", "vectorize"),

@@ -1,6 +1,6 @@
 //! How a text becomes programs: TVMScript, TVMScript with schedules on blocks, or TE.
 
-use tilewright_ir::phases::{grouped, synchronized};
+use tilewright_ir::phases::{grouped, synchronized, unified};
 use tilewright_ir::{Buffer, Diagnostic, Module, PrimFunc, validate};
 
 use super::{Program, Programs, scheduled};
@@ -94,14 +94,15 @@ fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
     }
 }
 
-/// Reads the functions of a TVMScript text. Shared memory belongs to a group, wherever the text allocates it.
+/// Reads the functions of a TVMScript text. Shared memory belongs to a group, wherever the text allocates it, and a thread has one index on
+/// each axis.
 fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let module: Module = tilewright_script::read_module(text)?;
     let programs = module
         .funcs
         .into_iter()
         .map(|func| Program {
-            func: grouped(&func),
+            func: grouped(&unified(&func)),
             definition: None,
             written: None,
             assumed: Vec::new(),

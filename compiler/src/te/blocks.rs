@@ -184,6 +184,12 @@ impl<'a> Interp<'a> {
                 let (run, (axis, place)) = (args.need("loop")?, args.need("thread_axis")?);
                 args.finish()?;
                 let run = self.block_loop_of(schedule, &run)?;
+                if let Value::Str(name) = &axis
+                    && name.starts_with("vthread")
+                {
+                    let bound = self.working_on(schedule, span).bind_virtual(&run, name);
+                    return bound.at(span).map(|()| Value::None);
+                }
                 let tag = thread_tag(&axis, place)?;
                 self.working_on(schedule, span).bind(&run, tag).at(span).map(|()| Value::None)
             }
@@ -338,10 +344,6 @@ fn thread_tag(value: &Value<'_>, span: Span) -> Eval<ir::ThreadTag> {
         return Ok(*tag);
     }
     let name = to_str(value, span)?;
-    if name.starts_with("vthread") {
-        let message = format!("`{name}`: virtual threads are no threads of a launch");
-        return Err(Diagnostic::error("schedule", Some(span), message).with_help("leave the loop serial, or unroll it"));
-    }
     name.parse().map_err(|error: ir::stmt::ThreadTagError| Diagnostic::error("schedule", Some(span), error.to_string()))
 }
 

@@ -212,7 +212,7 @@ impl<'a> Interp<'a> {
         match &stmt.kind {
             StmtKind::Import(names) => {
                 for (name, path) in names {
-                    let separator = path == "tvm.te.AXIS_SEPARATOR";
+                    let separator = path == "tvm.te.AXIS_SEPARATOR" || path.ends_with(".IndexMap.AXIS_SEPARATOR");
                     let value = if separator { Value::AxisSeparator } else { Value::Path(path.as_str().into()) };
                     self.set(name, value);
                 }

@@ -53,7 +53,9 @@ impl<'a> Interp<'a> {
             Err(suggesting(Diagnostic::error("attribute", Some(span), message), name, attributes(value)))
         };
         match (value, name) {
-            (Value::Path(path), _) if matches!(&**path, "tvm.te" | "tvm") && name == "AXIS_SEPARATOR" => {
+            (Value::Path(path), _)
+                if name == "AXIS_SEPARATOR" && (matches!(&**path, "tvm.te" | "tvm") || path.ends_with(".IndexMap")) =>
+            {
                 Ok(Value::AxisSeparator)
             }
             (Value::Path(path), _) if &**path != "tvm" && !path.starts_with("tvm.") => {

@@ -3,6 +3,7 @@
 //! Straight-line code collects in the current level until a loop, an allocation or a declaration ends it; a conditional
 //! without any of these stays straight-line code, with jumps.
 
+use tilewright_ir::phases::OF_GROUP;
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, ScalarType, Stmt, StmtKind, Var};
 
 use super::{Compiler, Level};
@@ -164,6 +165,7 @@ impl<'a> Compiler<'_, 'a> {
             min,
             extent,
             kind: inner.kind,
+            of_group: inner.annotations.iter().any(|(key, _)| key == OF_GROUP),
             site,
             pre,
             body,

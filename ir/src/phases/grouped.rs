@@ -1,4 +1,4 @@
-//! Shared memory that is written outside of the loop over groups, and belongs to each of them.
+//! Memory of groups and of threads that is written outside of the loops over them, and belongs to each of them.
 //!
 //! ```text
 //! S: shared memory                          for bx in n (blockIdx.x):
@@ -11,6 +11,10 @@
 //! A device gives each group memory of its own, wherever its text declares it, and so does TVM: functions with blocks allocate all
 //! memory at their root, and those with `launch_thread` may allocate in front of the launch. This is what such a text means if one
 //! launch alone uses the memory. Memory that several launches use, or one in a loop of the host, is one for all groups.
+//!
+//! Virtual threads inside of the loops over groups have copies, too: TVM gives memory that they write an axis for them. In the same way
+//! memory in the scope `local` belongs to each thread, if the loops over threads are directly in each other around all of
+//! its uses. Behind a serial loop it stays where it is: what a thread keeps from one iteration to the next would be lost.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,10 +22,11 @@ use std::sync::Arc;
 use crate::buffer::{Buffer, Scope};
 use crate::expr::Expr;
 use crate::func::PrimFunc;
-use crate::stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};
+use crate::stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_THREAD};
 use crate::visit::Rewrite;
 
-/// Returns the program in which shared memory that one launch uses is allocated inside of its loops over groups.
+/// Returns the program in which shared memory that one launch uses is allocated inside of its loops over groups, and local memory inside of
+/// those over threads.
 pub fn grouped(func: &PrimFunc) -> PrimFunc {
     let Ok(body) = Inwards.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
@@ -36,7 +41,7 @@ impl Rewrite for Inwards {
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         let stmt = self.stmt_children(stmt)?;
         match &stmt.kind {
-            StmtKind::Allocate { buffer, body } if buffer.scope == Scope::Shared => {
+            StmtKind::Allocate { buffer, body } if matches!(buffer.scope, Scope::Shared | Scope::Local) => {
                 let allocate = |body: &Stmt| {
                     let (buffer, body) = (buffer.clone(), Arc::new(body.clone()));
                     Stmt { kind: StmtKind::Allocate { buffer, body }, span: stmt.span }
@@ -48,11 +53,23 @@ impl Rewrite for Inwards {
     }
 }
 
-/// A statement with an allocation inside of the loops over groups that are around all uses of a buffer; `None` if there are none.
+/// Whether each iteration of a loop has memory of its own in the scope of a buffer.
+fn has_own(inner: &For, buffer: &Buffer) -> bool {
+    match inner.kind {
+        ForKind::ThreadBinding(ThreadTag::Block(_)) => true,
+        ForKind::ThreadBinding(ThreadTag::Thread(_)) => buffer.scope == Scope::Local,
+        // Virtual threads are copies of the group.
+        ForKind::Parallel => inner.annotations.iter().any(|(key, _)| key == VIRTUAL_THREAD),
+        ForKind::Serial | ForKind::Vectorized | ForKind::Unrolled => false,
+    }
+}
+
+/// A statement with an allocation inside of the loops that have memory of their own and are around all uses of a buffer; `None` if there
+/// are none.
 fn inside(buffer: &Buffer, stmt: &Stmt, allocate: &dyn Fn(&Stmt) -> Stmt) -> Option<Stmt> {
     let around = |body: &Stmt| inside(buffer, body, allocate).map(Arc::new);
     let kind = match &stmt.kind {
-        StmtKind::For(inner) if matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Block(_))) => {
+        StmtKind::For(inner) if has_own(inner, buffer) => {
             let body = inside(buffer, &inner.body, allocate).unwrap_or_else(|| allocate(&inner.body));
             StmtKind::For(Arc::new(For { body, ..For::clone(inner) }))
         }

@@ -20,7 +20,7 @@ use crate::expr::Expr;
 use crate::func::PrimFunc;
 use crate::sabotage;
 use crate::shared::SharedExprs;
-use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
+use crate::stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
 use crate::visit::{Rewrite, Substitution};
 
@@ -30,9 +30,13 @@ pub enum Barriers {
     /// They are left out: the nests run one after the other.
     Dropped,
     /// They stay, as statements of the group, for those who look for races: nests of one group without a barrier between them
-    /// are concurrent. Each group has a loop over blockIdx around it.
+    /// are concurrent. Each group begins with a barrier, its loops over threads have the annotation [`OF_GROUP`], and it has a loop over
+    /// blockIdx around it.
     Kept,
 }
+
+/// The annotation of loops over the threads of a group with barriers, which the group enters once for each phase.
+pub const OF_GROUP: &str = "of_group";
 
 /// Returns the program whose groups run phase by phase; the program itself if it has no barriers and no threads share memory.
 ///
@@ -86,7 +90,11 @@ impl Groups<'_> {
         let part = group_of(nest)?;
         let mut builder = Builder { func: self.func, barriers: self.barriers, copies: HashMap::new() };
         let rebuilt = builder.part(&part)?.at(nest.span);
-        if self.barriers == Barriers::Dropped || self.in_block {
+        if self.barriers == Barriers::Dropped {
+            return Ok(rebuilt);
+        }
+        let rebuilt = Stmt::seq(vec![Stmt::new(StmtKind::Barrier).at(nest.span), rebuilt]);
+        if self.in_block {
             return Ok(rebuilt);
         }
         let kind = ForKind::ThreadBinding(ThreadTag::Block(0));
@@ -165,7 +173,11 @@ impl Builder<'_> {
                     let var = Var::new(format!("{}{suffix}", inner.var.name()), inner.var.dtype());
                     let (Ok(min), Ok(extent)) = (own.expr(&inner.min), own.expr(&inner.extent));
                     own.renames.insert(&inner.var, Expr::from(&var));
-                    heads.push(Head::Loop(For { var, min, extent, body: Stmt::seq(Vec::new()), ..(**inner).clone() }));
+                    let mut inner = For { var, min, extent, body: Stmt::seq(Vec::new()), ..(**inner).clone() };
+                    if self.barriers == Barriers::Kept {
+                        inner.annotations.push((OF_GROUP.to_owned(), AttrValue::Int(1)));
+                    }
+                    heads.push(Head::Loop(inner));
                 }
                 Way::Let(var, value) => {
                     let Ok(value) = own.expr(value);

@@ -3,6 +3,7 @@
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 
+use super::older::may_state_type;
 use super::reader::Reader;
 use crate::source::nearest;
 
@@ -39,6 +40,9 @@ impl Reader<'_> {
         for keyword in &call.arguments.keywords {
             let given = keyword.arg.as_ref().map_or("**", |arg| arg.as_str());
             let position = params.iter().position(|param| *param == given);
+            if given == "dtype" && position.is_none() && may_state_type(name) {
+                continue;
+            }
             // A slot that is filled already makes the keyword a repeated one.
             let Some(position) = position.filter(|&position| slots[position].is_none()) else {
                 let hint = nearest(given, params.iter().copied());

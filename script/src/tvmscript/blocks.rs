@@ -25,6 +25,7 @@ use tilewright_ir::{
 };
 
 use super::loops::extent_between;
+use super::older::says_nothing;
 use super::promote::Value;
 use super::reader::{Binding, Reader, sequence, string};
 
@@ -103,9 +104,14 @@ impl<'a> Reader<'a> {
                 None => rest.push(stmt),
             }
         }
+        is_read &= self.check_inits(&rest).is_some();
         let below = self.stmts(&rest);
         self.names.truncate(scope);
-        let open = self.blocks.pop()?;
+        let mut open = self.blocks.pop()?;
+        let n_regions = [&open.reads, &open.writes].map(|regions| regions.as_ref().map(Vec::len));
+        if self.blocks.is_empty() && says_nothing(!open.axes.is_empty(), n_regions) {
+            (open.reads, open.writes) = (None, None);
+        }
         is_read.then(|| {
             let block = open.block(name);
             let bind = |body, (axis, value): (BlockAxis, Expr)| {

@@ -11,7 +11,8 @@
 //! | `elem_offset` | the position of the first element in the memory, in elements | 0 |
 //! | `scope` | the storage scope, such as `"local"` | `"global"` |
 //! | `axis_separators` | the number of axes before each separator, in the layout after all transformations | none |
-//! | `align`, `offset_factor`, `buffer_type` | accepted only with values that have no effect | |
+//! | `align` | a promise that nothing relies on | |
+//! | `offset_factor`, `buffer_type` | accepted only with values that have no effect | |
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
@@ -107,7 +108,7 @@ impl<'a> Reader<'a> {
         // Only shape, strides and offset may introduce symbolic extents; an unknown name elsewhere is an error.
         let outer = std::mem::replace(&mut self.free_names, extents_may_be_new);
         let shape = declaration.shape.map(|shape| self.extents_of(shape, extents_may_be_new));
-        let strides = declaration.strides.map(|strides| self.shape(strides));
+        let strides = declaration.strides.map(|strides| self.extents_of(strides, extents_may_be_new));
         let elem_offset = declaration.elem_offset.map(|offset| self.expr(offset));
         self.free_names = outer;
         let dtype = declaration.dtype.map_or(Some(DataType::scalar(ScalarType::Float32)), |dtype| self.dtype(dtype));
@@ -146,18 +147,20 @@ impl<'a> Reader<'a> {
         self.rank_after_tiles(name, data, rank)
     }
 
-    /// Accepts `align`, `offset_factor` and `buffer_type` only with values that have no effect, since the language
+    /// Accepts `offset_factor` and `buffer_type` only with values that have no effect, since the language
     /// has no counterpart for them.
     fn refuse_layout_hints(&mut self, declaration: &Declaration<'a>) -> Option<()> {
-        for (name, given) in [("align", declaration.align), ("offset_factor", declaration.offset_factor)] {
-            let Some(given) = given else { continue };
-            let value = self.expr(given)?.as_const_int();
-            let neutral =
-                value.is_some_and(|value| if name == "align" { value <= 64 } else { value == 0 || value == 1 });
-            if !neutral {
-                let message = format!("`{name}` is supported only with TVM's default value");
-                return self.error("unsupported", given.range(), message, format!("leave `{name}` out"));
-            }
+        // Of memory that is aligned more is promised than anything here relies on.
+        if let Some(given) = declaration.align
+            && self.expr(given)?.as_const_int().is_none()
+        {
+            return self.error("unsupported", given.range(), "`align` is a constant", "leave it out");
+        }
+        if let Some(given) = declaration.offset_factor
+            && !matches!(self.expr(given)?.as_const_int(), Some(0 | 1))
+        {
+            let message = "`offset_factor` is supported only with TVM's default value";
+            return self.error("unsupported", given.range(), message, "leave `offset_factor` out");
         }
         if let Some(given) = declaration.buffer_type
             && !string(given).is_some_and(|ty| ty.is_empty() || ty == "default")

@@ -74,7 +74,7 @@ pub(super) const KNOWN: &[&str] = &[
 
 /// Returns the binary operator that a function name denotes: its name in the operator table, or one of TVM's older
 /// names.
-fn binary_named(name: &str) -> Option<BinaryOp> {
+pub(super) fn binary_named(name: &str) -> Option<BinaryOp> {
     let other = match name {
         "add" => "Add",
         "subtract" | "sub" => "Sub",
@@ -95,7 +95,7 @@ fn binary_named(name: &str) -> Option<BinaryOp> {
 }
 
 /// Returns the math function that a name denotes: its name in the operator table, or the one that TVM prints for floats.
-fn math_named(name: &str) -> Option<MathFn> {
+pub(super) fn math_named(name: &str) -> Option<MathFn> {
     MathFn::by_name(if name == "fabs" { "abs" } else { name })
 }
 
@@ -103,6 +103,11 @@ impl<'a> Reader<'a> {
     /// Reads a call that returns a value. Names are looked up in this order: element types, binary operators, math
     /// functions, and the functions below, each of which has its own parameters.
     pub(super) fn call(&mut self, call: &'a ast::ExprCall) -> Option<Value> {
+        let value = self.call_of_any_type(call)?;
+        self.of_stated_type(call, value)
+    }
+
+    fn call_of_any_type(&mut self, call: &'a ast::ExprCall) -> Option<Value> {
         let range = call.range();
         let Some(name) = self.callee(&call.func).map(str::to_owned) else { return self.method(call).map(Value::from) };
         if let Ok(ty) = name.parse::<DataType>() {
@@ -171,7 +176,8 @@ impl<'a> Reader<'a> {
                 let help = "write it as a statement at the start of the function";
                 return self.error("assumption", range, "`T.assume` is a statement, not a value", help);
             }
-            "Shuffle" | "vectorlow" | "vectorhigh" | "vectorcombine" => {
+            "Shuffle" => self.shuffle(call)?,
+            "vectorlow" | "vectorhigh" | "vectorcombine" => {
                 let help = "choose lanes by their indices: `A[i * 4 + 2]`, or `A[T.Ramp(i * 8, 2, 4)]`";
                 return self.error("unsupported", range, format!("`T.{name}` takes vectors apart"), help);
             }
@@ -262,7 +268,8 @@ impl<'a> Reader<'a> {
     /// `T.max(a, b, c)`.
     fn binary_call(&mut self, call: &'a ast::ExprCall, name: &str, op: BinaryOp) -> Option<Expr> {
         // TVM declares these functions with different parameter names, so only positional arguments are accepted.
-        if !call.arguments.keywords.is_empty() || call.arguments.args.len() < 2 {
+        let is_type = |keyword: &ast::Keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == "dtype");
+        if !call.arguments.keywords.iter().all(is_type) || call.arguments.args.len() < 2 {
             let message = format!("`{name}` takes two operands, by position");
             return self.error("argument", call.range(), message, format!("write `T.{name}(x, y)`"));
         }

@@ -18,15 +18,12 @@ use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::sabotage;
 use tilewright_ir::{
-    AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_THREAD, Var,
+    AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_AXES, VIRTUAL_THREAD, Var,
 };
 
 use super::promote::Value;
 use super::reader::{Binding, Reader, string};
 use crate::source::{MAX_NESTING, nearest, span};
-
-/// TVM's names for the axes of virtual threads.
-pub(super) const VIRTUAL_AXES: [&str; 4] = ["vthread", "vthread.x", "vthread.y", "vthread.z"];
 
 /// The header of a loop: everything but its variable and its body.
 struct LoopHeader {

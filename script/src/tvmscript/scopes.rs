@@ -148,6 +148,9 @@ impl<'a> Reader<'a> {
                 if args.get(1).and_then(string) == Some("reduce_scope") {
                     return self.reduce_scope(args.get(0)?);
                 }
+                if let Some(thread) = self.thread_of_attr(args.get(0)?, args.get(1).and_then(string)) {
+                    return self.iter_var(thread, args.get(2)?);
+                }
                 let (node, value) = (self.attr_value(args.get(0)?), self.attr_value(args.get(2)?));
                 let Some(key) = args.get(1).and_then(string).map(str::to_owned) else {
                     return self.error("attribute", call.range(), "the key of an attribute is a string", "\"key\"");
@@ -183,7 +186,7 @@ impl<'a> Reader<'a> {
         call: &'a ast::ExprCall,
         callee: &str,
     ) -> Option<ScopeWrapper> {
-        let first = call.arguments.args.first();
+        let (target, first) = (target.or_else(|| Self::bound_by(call)), call.arguments.args.first());
         #[expect(clippy::manual_let_else, reason = "the two forms read better as arms")]
         let (name, value) = match (target, first, call.arguments.args.get(1)) {
             (Some(ast::Expr::Name(name)), Some(value), None) | (None, Some(ast::Expr::Name(name)), Some(value)) => {
@@ -222,13 +225,18 @@ impl<'a> Reader<'a> {
             let help = "`with T.launch_thread(\"blockIdx.x\", 4) as bx:`";
             return self.error("thread", call.range(), "a launch has an axis and a variable", help);
         };
+        Some(self.launched(name, thread, kind, extent))
+    }
+
+    /// The loop over a launch axis, whose variable has a name.
+    pub(super) fn launched(&mut self, name: &str, thread: &ast::Expr, kind: ForKind, extent: Expr) -> ScopeWrapper {
         let var = Var::new(name, extent.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
         self.remember_range(&var, &Expr::Int { value: 0, ty: var.dtype().scalar }, &extent);
         self.remember_threads(&var, kind, &extent);
         let annotations: Vec<_> = virtual_thread(thread).into_iter().collect();
         let min = Expr::Int { value: 0, ty: var.dtype().scalar };
-        Some(Box::new(move |body| Stmt::new(StmtKind::For(For { var, min, extent, kind, annotations, body }.into()))))
+        Box::new(move |body| Stmt::new(StmtKind::For(For { var, min, extent, kind, annotations, body }.into())))
     }
 
     /// Reads `T.realize(A[0:16], "local")`, with which TVM printed the memory of a buffer until release 0.8. The region is the whole

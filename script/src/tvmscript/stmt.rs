@@ -301,6 +301,8 @@ impl<'a> Reader<'a> {
                 self.bind(name.id.as_str(), binding);
                 Some(BlockItem::Nothing)
             }
+            // The name of a binding that follows, as in `with T.LetStmt(v, var=x):`. Until then it means nothing.
+            (target, value) if self.declared_symbol(target, value).is_some() => Some(BlockItem::Nothing),
             (ast::Expr::Name(name), value) if self.is_changed(&name.id) => self.assign_scalar(name, value),
             (ast::Expr::Name(name), value) => {
                 let value = self.expr(value)?;
@@ -499,6 +501,7 @@ impl<'a> Reader<'a> {
             {
                 self.texture_store_at(found).map(BlockItem::Stmt)
             }
+            Some("preflattened_buffer") => self.preflattened(call),
             Some("Allocate") => self.allocate_declared(call).map(BlockItem::Scope),
             _ if self.opens_scope(call) => self.scope_from_call(None, call).map(BlockItem::Scope),
             _ => self.expr(expr).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value)))),

@@ -32,7 +32,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the name and the type of one symbolic extent.
-    fn declared_symbol(&self, name: &'a ast::Expr, value: &'a ast::Expr) -> Option<(&'a ast::ExprName, DataType)> {
+    pub(super) fn declared_symbol(
+        &self,
+        name: &'a ast::Expr,
+        value: &'a ast::Expr,
+    ) -> Option<(&'a ast::ExprName, DataType)> {
         let (ast::Expr::Name(name), ast::Expr::Call(call)) = (name, value) else { return None };
         let args = &call.arguments.args;
         let ty = match self.callee(&call.func)? {

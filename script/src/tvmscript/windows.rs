@@ -10,7 +10,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
-use tilewright_ir::{BinaryOp, Buffer, Expr};
+use tilewright_ir::{BinaryOp, Buffer, Expr, Var};
 
 use super::buffer::{Declaration, PARAMS};
 use super::reader::{Binding, Reader};
@@ -43,8 +43,11 @@ impl<'a> Reader<'a> {
             return self.error("match-buffer", call.range(), "the shape does not fit the region", help);
         }
         // TVM gives names to strides and offset, which are those of the buffer.
-        let layout = [declared.strides, declared.elem_offset].into_iter().flatten().find(|part| !only_names(part));
-        if let Some(layout) = layout {
+        let is_named = |part: &&ast::Expr| !self.names_only(part);
+        let strides = declared.strides.filter(is_named);
+        let strides =
+            strides.filter(|strides| self.shape(strides).is_none_or(|all| !are_strides(&region.buffer, &all)));
+        if let Some(layout) = strides.or(declared.elem_offset.filter(|part| !self.names_only(part))) {
             let help = "leave out `strides` and `elem_offset`";
             return self.error("match-buffer", layout.range(), "a part of a buffer has the layout of its buffer", help);
         }
@@ -58,6 +61,31 @@ impl<'a> Reader<'a> {
         let starts = region.ranges.into_iter().map(|(start, _)| start).collect();
         self.bind(name, Binding::Window(Window { buffer: region.buffer, starts, extents: shape }));
         Some(())
+    }
+
+    /// Whether an argument gives names only, which nothing else is called: `("s0", "s1")`, `"offset"`, or `(s0, s1)` after
+    /// `s0, s1 = T.int32(), T.int32()`.
+    fn names_only(&self, arg: &ast::Expr) -> bool {
+        match arg {
+            ast::Expr::StringLiteral(_) => true,
+            ast::Expr::Name(name) => match self.lookup(&name.id) {
+                None => true,
+                Some(Binding::Value(Expr::Var(var))) => self.symbols.vars().contains(var) && !self.is_extent(var),
+                Some(_) => false,
+            },
+            ast::Expr::Tuple(tuple) => tuple.elts.iter().all(|part| self.names_only(part)),
+            ast::Expr::List(list) => list.elts.iter().all(|part| self.names_only(part)),
+            _ => false,
+        }
+    }
+
+    /// Whether a buffer that is known has a variable in its layout.
+    fn is_extent(&self, var: &Var) -> bool {
+        let has = |buffer: &Buffer| {
+            let mut parts = buffer.shape.iter().chain(buffer.strides.iter().flatten()).chain([&buffer.elem_offset]);
+            parts.any(|part| part.vars().contains(var))
+        };
+        self.names.iter().any(|(_, binding)| matches!(binding, Binding::Buffer(buffer) if has(buffer)))
     }
 
     /// Reads the name of a buffer or of a part of one. A buffer is a part of itself.
@@ -117,12 +145,21 @@ fn same_extents(a: &[Expr], b: &[Expr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
-/// Whether an argument gives names only: `("s0", "s1")` or `"offset"`.
-fn only_names(arg: &ast::Expr) -> bool {
-    match arg {
-        ast::Expr::StringLiteral(_) => true,
-        ast::Expr::Tuple(tuple) => tuple.elts.iter().all(only_names),
-        ast::Expr::List(list) => list.elts.iter().all(only_names),
-        _ => false,
-    }
+/// Whether strides are those of the last axes of a buffer.
+fn are_strides(buffer: &Buffer, strides: &[Expr]) -> bool {
+    let row_major = || {
+        let mut next = Some(1);
+        let mut all: Vec<Option<i128>> = Vec::new();
+        for extent in buffer.shape.iter().rev() {
+            all.push(next);
+            next = next.and_then(|stride: i128| stride.checked_mul(extent.as_const_int()?));
+        }
+        all
+    };
+    let own = match &buffer.strides {
+        Some(strides) => strides.iter().rev().map(Expr::as_const_int).collect(),
+        None => row_major(),
+    };
+    strides.len() <= own.len()
+        && strides.iter().rev().zip(own).all(|(stated, own)| own.is_some() && stated.as_const_int() == own)
 }

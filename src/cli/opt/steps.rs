@@ -42,6 +42,9 @@ pub(super) fn applied(program: &Program, pipeline: &Pipeline, source: &Source) -
     let (mut func, mut programs, mut steps, mut notes) =
         (program.scheduled_func().clone(), Vec::new(), Vec::new(), Vec::new());
     for call in pipeline.calls(&func).map_err(fault)? {
+        if !call.runs_on(&func) {
+            continue;
+        }
         let asked = call.ask(&func);
         func = asked.map_err(|fault| asked_failure(call.request.clone().unwrap_or_default(), fault))?;
         let start = Instant::now();

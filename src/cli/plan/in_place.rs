@@ -44,6 +44,9 @@ pub(in crate::cli) fn unproved(
 fn passed(program: &Program) -> Option<PrimFunc> {
     let mut func = program.scheduled_func().clone();
     for call in Pipeline::default().calls(&func).ok()? {
+        if !call.runs_on(&func) {
+            continue;
+        }
         func = (call.pass.run)(&call.ask(&func).ok()?).ok()?.func;
     }
     Some(func)

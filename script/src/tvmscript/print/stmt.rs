@@ -13,9 +13,10 @@
 //! ```
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{AttrValue, BinaryOp, DeviceCall, Expr, For, ForKind, Stmt, StmtKind, VIRTUAL_THREAD};
+use tilewright_ir::{
+    AttrValue, BinaryOp, DeviceCall, Expr, For, ForKind, Stmt, StmtKind, VIRTUAL_AXES, VIRTUAL_THREAD,
+};
 
-use super::super::loops::VIRTUAL_AXES;
 use super::Printer;
 use super::expr::quote;
 
