@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use super::Prover;
+use super::linear::is_linear_prop;
 use tilewright_kernel::facts::{Fact, Mode};
 use tilewright_kernel::poly::Poly;
 use tilewright_kernel::strategy::Strategy as _;
@@ -26,8 +27,12 @@ struct Sum {
 }
 
 impl Prover {
-    /// Facts that the numbers are equal of which some parts are equal: the second of each pair is the first with other indices.
+    /// Facts that the numbers are equal of which some parts are equal: the second of each pair is the first with other indices. Z3 decides
+    /// by itself where all divisors are constants.
     pub(super) fn rebuilt(&mut self, pairs: &[(Term, Term)]) -> Vec<Fact> {
+        if pairs.iter().all(|(this, other)| is_linear_prop(&this.equals(other))) {
+            return Vec::new();
+        }
         let mut same = Vec::new();
         let mut parts = Vec::new();
         let mut renames = BTreeMap::new();
