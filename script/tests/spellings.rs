@@ -502,8 +502,9 @@ fn memory_that_is_realized_is_allocated() {
 
 #[test]
 fn constructs_without_a_meaning_here_are_one_error_at_their_place() {
-    for call in ["T.Shuffle([A[0, 0:4]], [2])", "T.vectorlow(A[0, 0:4])"] {
-        let error = only_error(&program(PARAMS, &format!("    x = {call}\n    B[0] = x + x")), "unsupported", 3);
+    // Lanes that are not chosen could lie outside of the buffer.
+    for (call, code) in [("T.Shuffle([A[0, 0:4]], [2])", "shuffle"), ("T.vectorlow(A[0, 0:4])", "unsupported")] {
+        let error = only_error(&program(PARAMS, &format!("    x = {call}\n    B[0] = x + x")), code, 3);
         assert!(error.help.is_some_and(|help| help.contains("lanes")), "{call}");
     }
     let texture = "    X: T.handle(\"float32\", \"global.texture\") = T.nd_mem_alloc_with_scope(\"global.texture\", 2, 4)\n    \
@@ -511,6 +512,14 @@ fn constructs_without_a_meaning_here_are_one_error_at_their_place() {
     let found = read_module(&program(PARAMS, texture)).unwrap_err();
     assert_eq!(found[0].code, "texture-memory", "{found:?}");
     only_error(&program(PARAMS, "    T.tvm_no_such_thing(A.data, 1)\n    B[0] = A[0, 0]"), "unknown-function", 3);
+}
+
+#[test]
+fn operands_and_lanes_in_a_row_are_levels() {
+    let many = vec!["A[0, 0]"; 257].join(", ");
+    only_error(&program(PARAMS, &format!("    B[0] = T.max({many})")), "nesting", 3);
+    let shuffle = format!("    B[T.Ramp(0, 1, 257)] = T.Shuffle([A[0, 0]], [{}])", vec!["0"; 257].join(", "));
+    only_error(&program(PARAMS, &shuffle), "shuffle", 3);
 }
 
 /// Prints a program for a release.

@@ -21,7 +21,7 @@ use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, SharedExpr, Un
 
 use super::promote::Value;
 use super::reader::{Reader, string};
-use crate::source::{nearest, nearest_function};
+use crate::source::{MAX_NESTING, nearest, nearest_function};
 
 /// Function names for "did you mean" hints, in addition to those of the operator table.
 pub(super) const KNOWN: &[&str] = &[
@@ -272,6 +272,10 @@ impl<'a> Reader<'a> {
         if !call.arguments.keywords.iter().all(is_type) || call.arguments.args.len() < 2 {
             let message = format!("`{name}` takes two operands, by position");
             return self.error("argument", call.range(), message, format!("write `T.{name}(x, y)`"));
+        }
+        if call.arguments.args.len() > MAX_NESTING {
+            let message = format!("`{name}` takes at most {MAX_NESTING} operands: each is a level of the expression");
+            return self.error("nesting", call.range(), message, "combine some of them in names or in a loop");
         }
         let values: Vec<_> = call.arguments.args.iter().map(|arg| self.value(arg)).collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;

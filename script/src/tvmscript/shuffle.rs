@@ -3,16 +3,19 @@
 //! | written | read as |
 //! |---|---|
 //! | `T.Shuffle([A[i], A[i + 4]], [0, 1])` | `T.Select(T.Ramp(0, 1, 2) == T.Broadcast(0, 2), T.Broadcast(A[i], 2), T.Broadcast(A[i + 4], 2))` |
-//! | `T.Shuffle([A[T.Ramp(i, 1, 4)]], [2])` | `A[i + 2]` |
+//! | `T.Shuffle([T.Ramp(i, 1, 4)], [2])` | `i + 2` |
+//! | `T.Shuffle([A[T.Ramp(i, 1, 2)]], [1, 0])` | the elements `A[i + 1]` and `A[i]`, as above |
 //! | `T.Shuffle([v], [0, 1, 2, 3])` for a `v` of four lanes | `v` |
 //!
 //! The lanes of the operands are numbered one operand after the other. A lane of an operator is that operator of the lanes of its operands.
+//! Lanes that are not chosen are left out, and so they may neither read memory nor divide: they could lie outside of a buffer.
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{BinaryOp, Expr, ScalarType, SharedExpr, SharedExprs};
+use tilewright_ir::{BinaryOp, Expr, ScalarType, SharedExpr, SharedExprs, Traps};
 
 use super::reader::{Reader, sequence};
+use crate::source::MAX_NESTING;
 
 const HELP: &str = "write `T.Shuffle([x, y], [0, 1])`: values, and for each lane of the result its number among theirs";
 
@@ -38,6 +41,15 @@ impl<'a> Reader<'a> {
         {
             return Some(only.clone());
         }
+        let is_whole = |vector: &Expr| {
+            let of = |lane: u16| chosen.iter().any(|(other, at)| std::ptr::eq(*other, vector) && *at == lane);
+            (0..vector.dtype().lanes).all(of)
+        };
+        if vectors.iter().any(|vector| may_trap(vector) && !is_whole(vector)) {
+            let message = "the lanes that are not chosen read memory or divide, which may have no value";
+            let help = "choose lanes by their indices: `A[i * 4 + 2]`, or `A[T.Ramp(i * 8, 2, 4)]`";
+            return self.error("shuffle", call.range(), message, help);
+        }
         let lanes: Option<Vec<Expr>> = chosen.iter().map(|(vector, at)| lane(vector, *at)).collect();
         let Some(lanes) = lanes.filter(|lanes| !lanes.is_empty()) else {
             let help = "choose lanes by their indices: `A[i * 4 + 2]`, or `A[T.Ramp(i * 8, 2, 4)]`";
@@ -48,6 +60,19 @@ impl<'a> Reader<'a> {
         };
         Some(vector)
     }
+}
+
+/// Whether evaluating a value may have no result.
+fn may_trap(value: &Expr) -> bool {
+    let mut found = false;
+    value.walk(&mut |part| {
+        found |= match part {
+            Expr::Load { .. } | Expr::Cast(..) | Expr::Call(..) => true,
+            Expr::Binary(op, ..) => op.traps() != Traps::Never,
+            _ => false,
+        };
+    });
+    found
 }
 
 /// The operand with a lane, and the number of the lane in it.
@@ -93,7 +118,7 @@ fn of_lanes(lanes: &[Expr]) -> Option<Expr> {
     if others.is_empty() || others.iter().any(|lane| lane.dtype() != last.dtype()) {
         return others.is_empty().then(|| last.clone());
     }
-    let count = u16::try_from(lanes.len()).ok()?;
+    let count = u16::try_from(lanes.len()).ok().filter(|count| usize::from(*count) <= MAX_NESTING)?;
     let spread = |value: Expr| Expr::Broadcast { value: SharedExpr::new(value), lanes: count };
     let number = |value: i128| Expr::int_of(value, ScalarType::Int32);
     let (zero, one) = (SharedExpr::new(number(0)?), SharedExpr::new(number(1)?));

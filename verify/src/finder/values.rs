@@ -76,7 +76,7 @@ impl Finder<'_> {
             | (Expr::Binary(BinaryOp::Add, ..), Expr::Binary(BinaryOp::Sub, ..))
             | (Expr::Binary(BinaryOp::Div, ..), Expr::Binary(BinaryOp::Mul, ..))
             | (Expr::Binary(BinaryOp::Mul, ..), Expr::Binary(BinaryOp::Div, ..))
-                if !is_integer =>
+                if !is_integer && [old, new].into_iter().any(|value| restated(value).is_some()) =>
             {
                 let [old, new] = [old, new].map(|value| restated(value).unwrap_or_else(|| value.clone()));
                 Value::Restated(Box::new(self.values(&old, &new)))
