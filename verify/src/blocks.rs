@@ -133,7 +133,7 @@ impl Placed<'_> {
             for (position, access) in all.into_iter().enumerate() {
                 let is_write = matches!(site.stmt.kind, StmtKind::Store { .. }) && position + 1 == last;
                 // What a reduction has computed so far is no input of it.
-                let is_begun = combines || begun.contains(&access.buffer);
+                let is_begun = combines || begun.contains(&(access.buffer.clone(), access.indices.clone()));
                 let updated = writes.filter(|_| !is_write && is_begun).unwrap_or_default();
                 let Some(stated) = (if is_write { writes } else { reads }) else { continue };
                 if !is_write && sabotage::on("region-ignores-reads") {
@@ -289,21 +289,26 @@ fn inside(judge: &Judge, access: &Access, regions: &[&BlockRegion]) -> Decision 
     holds(judge, &access.path, &cond)
 }
 
-/// The buffers to which a block stores first of all, under a condition: what TVM's `LowerInitBlock` makes of an initialisation.
-fn started(stmt: &Stmt) -> Vec<Buffer> {
-    let first = match &stmt.kind {
-        StmtKind::Seq(stmts) => stmts.first(),
-        _ => None,
-    };
-    let mut found = Vec::new();
-    if let Some(StmtKind::If { then_body, else_body: None, .. }) = first.map(|first| &first.kind) {
-        then_body.walk(&mut |part| {
-            if let StmtKind::Store { buffer, .. } = &part.kind {
-                found.push(buffer.clone());
+/// The elements that a block updates in buffers to which it stores first of all, under a condition: what TVM's `LowerInitBlock` makes of an
+/// initialisation.
+fn started(stmt: &Stmt) -> Vec<(Buffer, Vec<Expr>)> {
+    let stores = |stmt: &Stmt| {
+        let mut found = Vec::new();
+        stmt.walk(&mut |part| {
+            if let StmtKind::Store { buffer, indices, .. } = &part.kind {
+                found.push((buffer.clone(), indices.to_vec()));
             }
         });
-    }
-    found
+        found
+    };
+    let StmtKind::Seq(stmts) = &stmt.kind else { return Vec::new() };
+    let Some(StmtKind::If { then_body, else_body: None, .. }) = stmts.first().map(|first| &first.kind) else {
+        return Vec::new();
+    };
+    let first = stores(then_body);
+    let mut all = stores(stmt);
+    all.retain(|(buffer, _)| first.iter().any(|(begun, _)| begun == buffer));
+    all
 }
 
 /// Whether a statement combines the values of threads: what stands for the call of TVM reads the element that it computes.
