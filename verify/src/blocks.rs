@@ -296,7 +296,7 @@ fn started(stmt: &Stmt) -> Vec<(Buffer, Vec<Expr>)> {
         let mut found = Vec::new();
         stmt.walk(&mut |part| {
             if let StmtKind::Store { buffer, indices, .. } = &part.kind {
-                found.push((buffer.clone(), indices.to_vec()));
+                found.push((buffer.clone(), indices.clone()));
             }
         });
         found

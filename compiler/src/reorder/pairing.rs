@@ -89,7 +89,7 @@ fn candidates(before: &[Statement], after: &Statement, evidence: &Evidence, hint
 fn origin(before: &Statement, after: &Statement, candidate: &Candidate, when: Option<Expr>) -> StoreOrigin {
     let back = in_types_of(&after.loops(), &back(before, after, candidate));
     let forward = in_types_of(&before.loops(), &candidate.forward);
-    StoreOrigin { when: when.as_ref().map(typed_condition), before: candidate.position, forward, back }
+    StoreOrigin { when: when.map(|when| typed_condition(&when)), before: candidate.position, forward, back }
 }
 
 /// Values of loops in the types of these.
