@@ -342,3 +342,25 @@ fn a_view_has_to_lie_in_its_memory_whatever_the_program_before_does() {
     assert_ne!(of_pair(head, &plain, &body(view, "A[I[i]]")), Vec::<String>::new());
     assert_ne!(of_pair(head, &plain, &body(view, "V[I[i]]")), Vec::<String>::new());
 }
+
+#[test]
+fn flat_views_take_bounds_over_only_within_their_memory() {
+    let head = "A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((8,), \"float32\"), I: T.Buffer((8,), \"int32\")";
+    let before = read(head, "for i in range(8):\n        B[i] = A[I[i], i]");
+    let judge = Judge::new(Config::default(), tilewright_search::strategies()).unwrap();
+    let is_proved = |view: &str, index: &str| {
+        let body = format!(
+            "V = T.decl_buffer({view}, \"float32\", data=A.data)\n    for i in range(8):\n        B[i] = V[{index}]"
+        );
+        let judged = validate(&before, &read(head, &body), &[], &judge).unwrap();
+        judged.reports.iter().all(|report| report.verdict.is_proved())
+    };
+    assert!(is_proved("(32,)", "I[i] * 8 + i"));
+    // `I[i]` is below 4, or the program before traps: nothing wraps.
+    assert!(is_proved("(32,)", "I[i] * 16 // 2 + i"));
+    // One element too many or too few, another row length, another element.
+    assert!(!is_proved("(33,)", "I[i] * 8 + i"));
+    assert!(!is_proved("(31,)", "I[i] * 8 + i"));
+    assert!(!is_proved("(32,)", "I[i] * 4 + i"));
+    assert!(!is_proved("(32,)", "I[i] * 8 + 7 - i"));
+}

@@ -89,7 +89,7 @@ const COMMANDS: &[&str] = &[
     "opt --prove-each --print-after-all -p flatten_buffer examples/nhwc_to_nchwc.tvm.py",
     "opt --prove-each -p simplify examples/wrong_map.py",
     "validate examples/pairs/product.py examples/pairs/product_tiled.py",
-    "validate tests/schemas/twice.py tests/schemas/added.py",
+    "validate examples/pairs/scale.py tests/schemas/added.py",
     "validate examples/nhwc_to_nchwc.tvm.py examples/nhwc_to_nchwc.tvm.py examples/nhwc_to_nchwc.tvm.py",
     "run --print --shape n=2,h=3,w=2,c=5 examples/nhwc_to_nchw4c_symbolic.py",
     "bench --rounds 2 examples/addone.py",

@@ -527,14 +527,14 @@ fn proved(
     let from = question.steps().len();
     // Two numbers that are equal may be what nothing gets past, which the strategy sees sooner than the solver.
     question.equated(&equal);
-    let early = if equal.is_empty() { None } else { question.settle(&goal).ok() };
-    if early.is_none()
-        && !is_reached
+    let early = (!equal.is_empty()).then(|| question.settle(&goal));
+    if !is_reached
+        && !matches!(early, Some(Ok(_)))
         && let Some(unreached) = unreached(&question)
     {
         return unreached;
     }
-    let result = early.map_or_else(|| question.settle(&goal), Ok);
+    let result = early.unwrap_or_else(|| question.settle(&goal));
     let decision = decide("goal", result, &question, from, |model| {
         let bindings = bindings_of(path, &mut names, model);
         path.admits(&bindings).then(|| replay(&bindings)).flatten()

@@ -3,10 +3,11 @@
 
 mod common;
 
+use common::plan::{is_proved, is_refuted, is_unknown, tensor};
 use common::{judge, program};
 use tilewright_ir::{
-    Expr, Graph, GraphStep, GraphTensor, Instance, MemoryPlan, Pool, PoolPlace, PoolRules, PrimFunc, Region, Room,
-    ScalarType, Scope, Sources, TensorRole, TextureLimits,
+    Expr, Graph, GraphStep, Instance, MemoryPlan, Pool, PoolPlace, PoolRules, PrimFunc, Region, Room, ScalarType,
+    Scope, Sources, TensorRole, TextureLimits,
 };
 use tilewright_verify::{FindSources, Verdict};
 
@@ -14,16 +15,7 @@ const N: u64 = 60;
 
 /// One step `work x -> y`, where `work` is a function of `A` and `B`.
 fn network() -> (Graph, MemoryPlan) {
-    let tensor = |name: &str, role| GraphTensor {
-        name: name.into(),
-        shape: vec![N],
-        dtype: ScalarType::Float32.into(),
-        scope: Scope::Global,
-        axis_separators: Vec::new(),
-        view_of: None,
-        role,
-    };
-    let tensors = vec![tensor("x", TensorRole::Input), tensor("y", TensorRole::Output)];
+    let tensors = vec![tensor("x", N, TensorRole::Input), tensor("y", N, TensorRole::Output)];
     let steps = vec![GraphStep { name: "work".into(), reads: vec![0], writes: vec![1] }];
     let at = |offset| PoolPlace { pool: 0, region: Region::Bytes { offset, size: 4 * N } };
     let pool = Pool { scope: Scope::Global, dtype: ScalarType::UInt8.into(), room: Room::Bytes(8 * N) };
@@ -56,21 +48,17 @@ fn verdict(body: &str) -> Verdict {
 
 #[track_caller]
 fn proved(body: &str) {
-    let verdict = verdict(body);
-    assert!(verdict.is_proved(), "{verdict}\n{body}");
+    is_proved(&verdict(body), body);
 }
 
 #[track_caller]
 fn refuted(body: &str, part: &str) {
-    let verdict = verdict(body);
-    let Verdict::Refuted(found) = &verdict else { panic!("{verdict}\n{body}") };
-    assert!(found.to_string().contains(part), "{found}");
+    is_refuted(&verdict(body), body, part);
 }
 
 #[track_caller]
 fn unknown(body: &str) {
-    let verdict = verdict(body);
-    assert!(matches!(verdict, Verdict::Unknown(_)), "{verdict}\n{body}");
+    is_unknown(&verdict(body), body);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::plan::{is_proved, is_refuted, is_unknown, tensor};
 use common::{judge, program};
 use tilewright_ir::{
     Graph, GraphStep, GraphTensor, MemoryPlan, Pool, PoolPlace, PoolRules, PrimFunc, Region, Room, ScalarType, Scope,
@@ -12,18 +13,6 @@ use tilewright_ir::{
 use tilewright_verify::{Report, Verdict};
 
 const N: u64 = 60;
-
-fn tensor(name: &str, role: TensorRole) -> GraphTensor {
-    GraphTensor {
-        name: name.into(),
-        shape: vec![N],
-        dtype: ScalarType::Float32.into(),
-        scope: Scope::Global,
-        axis_separators: Vec::new(),
-        view_of: None,
-        role,
-    }
-}
 
 fn step(name: &str, reads: &[usize], writes: &[usize]) -> GraphStep {
     GraphStep { name: name.into(), reads: reads.to_vec(), writes: writes.to_vec() }
@@ -38,8 +27,8 @@ const Y: usize = 4;
 /// `make x -> a`, `work a, w -> b`, `last b -> y`.
 fn network() -> Graph {
     let roles = [TensorRole::Input, TensorRole::Input, TensorRole::Intermediate, TensorRole::Intermediate];
-    let tensors = ["x", "w", "a", "b"].into_iter().zip(roles).map(|(name, role)| tensor(name, role));
-    let tensors = tensors.chain([tensor("y", TensorRole::Output)]).collect();
+    let tensors = ["x", "w", "a", "b"].into_iter().zip(roles).map(|(name, role)| tensor(name, N, role));
+    let tensors = tensors.chain([tensor("y", N, TensorRole::Output)]).collect();
     Graph { tensors, steps: vec![step("make", &[X], &[A]), step("work", &[A, W], &[B]), step("last", &[B], &[Y])] }
 }
 
@@ -79,22 +68,18 @@ fn verdict(body: &str) -> Verdict {
 
 #[track_caller]
 fn proved(body: &str) {
-    let verdict = verdict(body);
-    assert!(verdict.is_proved(), "{verdict}\n{body}");
+    is_proved(&verdict(body), body);
 }
 
 #[track_caller]
 fn refuted(body: &str, part: &str) {
-    let verdict = verdict(body);
-    let Verdict::Refuted(found) = &verdict else { panic!("{verdict}\n{body}") };
-    assert!(found.to_string().contains(part), "{found}");
+    is_refuted(&verdict(body), body, part);
 }
 
 /// Neither proved nor refuted: a shape that is not decided.
 #[track_caller]
 fn unknown(body: &str) {
-    let verdict = verdict(body);
-    assert!(matches!(verdict, Verdict::Unknown(_)), "{verdict}\n{body}");
+    is_unknown(&verdict(body), body);
 }
 
 #[test]
@@ -211,7 +196,7 @@ fn memory_that_is_still_needed_is_no_place_for_a_result() {
     });
     // A view of the operand is read later, or taken.
     let view = |graph: &mut Graph, plan: &mut MemoryPlan, role| {
-        graph.tensors.push(GraphTensor { view_of: Some(A), ..tensor("v", role) });
+        graph.tensors.push(GraphTensor { view_of: Some(A), ..tensor("v", N, role) });
         plan.places.push(plan.places[A]);
     };
     disjoint_is_refuted(|graph, plan| view(graph, plan, TensorRole::Output));
@@ -225,7 +210,7 @@ fn memory_that_is_still_needed_is_no_place_for_a_result() {
     disjoint_is_refuted(|_, plan| plan.places[B] = plan.places[W]);
     // Two results in one place.
     disjoint_is_refuted(|graph, plan| {
-        graph.tensors.push(tensor("c", TensorRole::Output));
+        graph.tensors.push(tensor("c", N, TensorRole::Output));
         graph.steps[1].writes.push(5);
         plan.places.push(plan.places[A]);
     });
@@ -250,7 +235,7 @@ fn an_operand_that_is_read_twice_or_by_a_view_is_the_operand_each_time() {
     assert!(matches!(verdict, Verdict::Refuted(_)), "{verdict}");
     // The second one is a view of it.
     let mut plan = plan;
-    graph.tensors.push(GraphTensor { view_of: Some(A), ..tensor("v", TensorRole::Intermediate) });
+    graph.tensors.push(GraphTensor { view_of: Some(A), ..tensor("v", N, TensorRole::Intermediate) });
     plan.places.push(plan.places[A]);
     graph.steps[1].reads = vec![A, 5];
     assert!(check(&graph, &plan, Some(&work(both)))[4].verdict.is_proved());

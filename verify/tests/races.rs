@@ -13,6 +13,38 @@ fn race(signature: &str, body: &str) -> Verdict {
     Verdict::worst(races.map(|report| report.verdict)).unwrap()
 }
 
+/// A loop over three axes of symbolic extents that were fused, which stores at these indices.
+fn fused_race(index: &str) -> Verdict {
+    let head = "B: T.Buffer((4, \"n\", \"m\"), \"float32\")";
+    race(head, &format!("n, m = T.int32(), T.int32()\nfor f in T.parallel(n * m * 4):\n    B[{index}] = T.float32(1)"))
+}
+
+#[test]
+fn quotients_and_remainders_of_symbolic_extents_tell_a_number() {
+    for index in [
+        "f // (n * m), f % (n * m) // m, f % m",
+        "f // (n * m), f % (n * m) // m, f % (n * m) % m",
+        "f // m // n, f // m % n, f % m",
+        "f // (n * m), f % (n * m) % n, f % (n * m) // n",
+        "f % 4, f // 4 % n, f // (4 * n)",
+    ] {
+        let verdict = fused_race(index);
+        assert!(verdict.is_proved(), "{index}: {verdict}");
+    }
+    for index in [
+        "f // (n * m), 0, f % m",
+        "f // (n * m), f // m % m % n, f % m",
+        "f // (n * m), f % (n * m) // m, f % n % m",
+        "f // n % 4, f % (n * m) // m, f % m",
+        "f // (n * m) % 2, f % (n * m) // m, f % m",
+        "f // (n * m), f % (n * m) // m // 2, f % m",
+        "f % 4, f // 2 % n, f // (4 * n)",
+    ] {
+        let verdict = fused_race(index);
+        assert!(matches!(verdict, Verdict::Refuted(_)), "{index}: {verdict}");
+    }
+}
+
 const VECTORS: &str = "A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")";
 const TABLE: &str = "I: T.Buffer((8,), \"int32\"), A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")";
 const SCALAR: &str = "k: T.int32, A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")";

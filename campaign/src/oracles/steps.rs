@@ -75,8 +75,8 @@ fn started(part: &mut Part, condition: Option<bool>) -> Option<()> {
     Some(())
 }
 
-/// What a judge says of a function: *defined* of a step that writes its parameter, *plan-in-place* of one that reads the first and writes the
-/// second. `None` if it is not asked.
+/// Asks a judge for one obligation of a step that runs the function: *defined*, where the only parameter is its result, or *plan-in-place*,
+/// where it reads the first parameter and writes the second. `None` if the judge has nothing to decide.
 type Say = fn(&Judge, &PrimFunc) -> Option<Verdict>;
 
 /// The oracle `steps`; see the module. What is asked of the judge are fields so that tests can replace them.

@@ -112,7 +112,7 @@ impl Reader<'_> {
         let mut used = vec![tried.is_empty(); cases.len()];
         for at in &tried {
             for (case, used) in cases.iter().zip(&mut used) {
-                // What cannot be evaluated may hold.
+                // A case whose condition has no value for this instance is kept: it may hold.
                 let holds = holds(case, at);
                 *used |= holds != Some(false);
                 if holds == Some(true) {

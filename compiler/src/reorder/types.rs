@@ -34,13 +34,12 @@ fn is_integer(ty: DataType) -> bool {
     ty.is_scalar() && ty.scalar.is_integer() && ty.scalar != ScalarType::Bool
 }
 
-/// An integer expression or a condition in which all operands of an operation have one type: an integer has that of `ty`. What has one type
-/// already stays as it is.
+/// An integer expression of the type `ty`, in which all operands have that type, too. What has one type already stays as it is.
 pub(super) fn typed(expr: &Expr, ty: ScalarType) -> Expr {
     if has_one_type(expr) { expr.clone() } else { integer(expr, ty) }
 }
 
-/// The same for a condition.
+/// A condition in which both sides of each comparison have one type. What has one type already stays as it is.
 pub(super) fn typed_condition(expr: &Expr) -> Expr {
     if has_one_type(expr) { expr.clone() } else { condition(expr) }
 }

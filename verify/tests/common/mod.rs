@@ -4,6 +4,7 @@
 
 pub(crate) mod map;
 pub(crate) mod pair;
+pub(crate) mod plan;
 
 use tilewright_ir::{Buffer, Expr, PrimFunc};
 use tilewright_verify::{Config, Judge};
