@@ -36,6 +36,8 @@ const TAIL: usize = 2000;
 const AT_ONCE: usize = 1 << 30;
 /// Capacity of the queue of requests in a worker.
 const WAITING: usize = 16;
+/// A worker that got less than this part of the time since it was asked waits for something, and not for a busy machine.
+const SHARE: u32 = 16;
 
 /// The command line and the limits of a worker.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +62,7 @@ pub enum Lost {
         /// The end of its standard error.
         stderr: String,
     },
-    /// The process gave no answer for this long, and was killed.
+    /// The process gave no answer for this long, or for longer on a busy machine, and was killed.
     Silent(Duration),
     /// The process used more than this many bytes of memory, and was killed.
     Memory(u64),
@@ -129,14 +131,15 @@ impl Worker {
         if matches!(sent, Some(Ok(()))) { Ok(()) } else { Err(self.ended()) }
     }
 
-    /// Waits for the next answer, at most for `patience`. `stop` is polled, and ends the wait when it returns true. Answers
-    /// that do not parse as `R` are ignored.
+    /// Waits for the next answer, at most for `patience`; a process that the machine gives little time may take that much
+    /// processor time. `stop` is polled, and ends the wait when it returns true. Answers that do not parse as `R` are ignored.
     ///
     /// # Errors
     /// The worker ended, did not answer in time, exceeded its memory, or `stop` returned true. The worker is gone then, and
     /// every further request fails.
     pub fn receive<R: DeserializeOwned>(&mut self, patience: Duration, stop: &dyn Fn() -> bool) -> Result<R, Lost> {
         let start = Instant::now();
+        let before = processor_time(self.child.id());
         loop {
             match self.answers.recv_timeout(TICK) {
                 Ok(frame) => {
@@ -150,7 +153,7 @@ impl Worker {
             }
             let lost = if stop() {
                 Lost::Stopped
-            } else if start.elapsed() > patience {
+            } else if start.elapsed() > patience && !self.is_starved(before, start.elapsed(), patience) {
                 Lost::Silent(patience)
             } else if let Some(limit) = self.memory
                 && resident_bytes(self.child.id()).is_some_and(|bytes| bytes > limit)
@@ -167,6 +170,12 @@ impl Worker {
     /// Whether the worker is gone, so that every further request fails.
     pub fn is_gone(&self) -> bool {
         self.stdin.is_none()
+    }
+
+    /// Whether the process works, and other programs kept it from working for `patience`.
+    fn is_starved(&self, before: Option<Duration>, elapsed: Duration, patience: Duration) -> bool {
+        let spent = processor_time(self.child.id()).zip(before).map(|(now, before)| now.saturating_sub(before));
+        spent.is_some_and(|spent| spent < patience && spent * SHARE > elapsed)
     }
 
     /// Waits for the end of the process and describes it.
@@ -308,6 +317,17 @@ fn resident_bytes(pid: u32) -> Option<u64> {
     pages.checked_mul(PAGE)
 }
 
+/// The processor time of a process and its threads; `None` if the system does not report it.
+fn processor_time(pid: u32) -> Option<Duration> {
+    /// Linux reports 100 ticks per second to programs, whatever its own clock is.
+    const TICK: u64 = 10;
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program, in parentheses, may contain anything. User and system time are fields 14 and 15.
+    let (_, fields) = text.rsplit_once(')')?;
+    let ticks = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().ok());
+    ticks.sum::<Option<u64>>().map(|ticks| Duration::from_millis(ticks.saturating_mul(TICK)))
+}
+
 /// Reads `from` to its end, and keeps the last [`TAIL`] bytes in `into`.
 fn keep_tail(mut from: impl Read, into: &Mutex<Vec<u8>>) {
     let mut piece = [0_u8; 1024];
@@ -360,5 +380,22 @@ mod tests {
         assert_eq!(silent.receive::<u64>(patience, &|| false), Err(Lost::Silent(patience)));
         assert!(silent.is_gone());
         assert_eq!(worker("read x").receive::<u64>(SOON, &|| true), Err(Lost::Stopped));
+    }
+
+    #[test]
+    fn a_worker_that_works_for_ever_is_ended_and_a_starved_one_is_not() {
+        let mut busy = worker("while :; do :; done");
+        let patience = Duration::from_millis(200);
+        assert_eq!(busy.receive::<u64>(patience, &|| false), Err(Lost::Silent(patience)));
+        let second = Duration::from_secs(1);
+        let waiting = worker("read x");
+        // It has had no time of any, and would not be the faster for more of it.
+        assert!(!waiting.is_starved(Some(Duration::ZERO), second * 60, second));
+        let working = worker("while :; do :; done");
+        while processor_time(working.child.id()) == Some(Duration::ZERO) {
+            std::thread::sleep(patience);
+        }
+        assert!(working.is_starved(Some(Duration::ZERO), Duration::from_millis(1), second * 60));
+        assert!(!working.is_starved(None, second, second * 60));
     }
 }

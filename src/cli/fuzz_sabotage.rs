@@ -14,13 +14,10 @@ use crate::report::fuzz::this_machine;
 use crate::report::fuzz_sabotage::{SabotageReport, markdown, text};
 use tilewright_campaign::campaign::Plan;
 use tilewright_campaign::campaign::files::write_whole;
-use tilewright_campaign::campaign::link::Launch;
 use tilewright_campaign::campaign::sabotage as trials;
 
 /// How long the whole test takes, unless `--minutes` is given.
 const MINUTES: Duration = Duration::from_mins(10);
-/// How many times longer a worker may be silent than in a campaign: a machine that is busy with other work changes no result.
-const STARVED: u32 = 5;
 
 /// Switches the faults on, one after the other, and reports which oracle detected which.
 ///
@@ -40,7 +37,7 @@ pub(super) fn run(
         seed: campaign.seed,
         duration: duration.unwrap_or(MINUTES),
         jobs: campaign.jobs,
-        launch: Launch { patience: campaign.launch.patience * STARVED, ..campaign.launch.clone() },
+        launch: campaign.launch.clone(),
     };
     let start = Instant::now();
     // One more than the faults: the control, in which nothing is broken, is tried as well.

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright_ir::sabotage;
 use tilewright_ir::{Diagnostic, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, Var};
 
+use super::code::SUM;
 use super::range::constant;
 use super::target::{Refusal, Target, Words};
 use super::writer::Writer;
@@ -121,14 +122,19 @@ impl Writer {
         }
         let outer = self.divergent;
         let is_partial = self.launch.extents.get(&tag) != Some(&inner.extent);
-        if is_partial {
-            self.divergent |= matches!(tag, ThreadTag::Thread(_));
+        let is_block = matches!(tag, ThreadTag::Block(_));
+        if is_partial && is_block && !self.divergent && self.waits(&inner.body) {
+            let extent = self.index(&inner.extent)?;
+            let flag = self.flag("taken", &format!("{} < {}", axis_id(&self.target.words, tag), extent.within(SUM)));
+            self.below(Some(flag), |writer| writer.stmt(&inner.body))?;
+        } else if is_partial {
+            self.divergent |= !is_block;
             let extent = self.index(&inner.extent)?;
             self.open(&format!("if ({} < {})", axis_id(&self.target.words, tag), extent.text));
-        }
-        self.stmt(&inner.body)?;
-        if is_partial {
+            self.stmt(&inner.body)?;
             self.close();
+        } else {
+            self.stmt(&inner.body)?;
         }
         self.divergent = outer;
         self.bound.remove(&tag);

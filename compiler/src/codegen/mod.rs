@@ -41,6 +41,7 @@ mod code;
 mod divisions;
 mod expr;
 mod forms;
+mod guards;
 mod helpers;
 mod host_loops;
 mod image;

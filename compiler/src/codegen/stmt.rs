@@ -27,6 +27,13 @@ impl Writer {
     pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
         let outer = self.span;
         self.span = stmt.span.or(outer);
+        self.guarded(stmt)?;
+        self.span = outer;
+        Ok(())
+    }
+
+    /// Writes a statement, whether it is below a guard or not.
+    pub(super) fn plain(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
         match &stmt.kind {
             StmtKind::For(inner) => self.for_loop(inner)?,
             // A store outside some of the bound loops runs once in the program, not once per work-item.
@@ -48,7 +55,7 @@ impl Writer {
                     self.launch.thread_vars.insert(var.clone());
                 }
                 let name = self.declare(var);
-                self.line(&format!("const {} {name} = {};", self.dialect().value_name(var.dtype()), code.text));
+                self.define(&name, var.dtype(), &code.text);
                 self.stmt(body)?;
             }
             StmtKind::Seq(stmts) => self.sequence(stmts)?,
@@ -59,7 +66,6 @@ impl Writer {
                 self.notes.insert(format!("the kernels assume `{cond}`, which only the interpreter checks"));
             }
         }
-        self.span = outer;
         Ok(())
     }
 
@@ -89,6 +95,9 @@ impl Writer {
     fn branch(&mut self, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) -> Result<(), Diagnostic> {
         self.at_statement(|| format!("if {cond}"));
         let code = self.expr(cond, condition_mode(cond))?;
+        if self.is_uniform(cond) && (self.waits(then_body) || else_body.is_some_and(|body| self.waits(body))) {
+            return self.guarded_branch(&code, then_body, else_body);
+        }
         let outer = self.divergent;
         self.divergent |= self.may_diverge(cond);
         self.open(&format!("if ({})", code.text));
@@ -124,7 +133,7 @@ impl Writer {
         if last.reads_memory() {
             // The extent is evaluated once; the body may write what it was read from.
             let name = self.namer.fresh(&format!("{}_end", inner.var.name()));
-            self.line(&format!("const {} {name} = {end};", self.dialect().value_name(inner.var.dtype())));
+            self.define(&name, inner.var.dtype(), &end);
             end = name;
         }
         self.ranges.insert_loop(&inner.var, &inner.min, &inner.extent);
@@ -137,8 +146,9 @@ impl Writer {
             self.line(self.target.words.unroll);
         }
         let ty = self.dialect().value_name(inner.var.dtype());
-        self.open(&format!("for ({ty} {name} = {}; {name} < {end}; ++{name})", min.text));
-        self.stmt(&inner.body)?;
+        let (start, goes_on) = self.header(&min, constant(&inner.min).is_some(), &name, &end);
+        self.open(&format!("for ({ty} {name} = {start}; {goes_on}; ++{name})"));
+        self.below(None, |writer| writer.stmt(&inner.body))?;
         if self.launch.binds_inside(&inner.body) && constant(&inner.extent) != Some(1) {
             self.synchronise()?;
         }

@@ -85,6 +85,8 @@ pub(crate) struct Writer {
     pub(crate) bound: BTreeSet<ThreadTag>,
     /// Whether work-items of one group may disagree on whether they reach the current statement.
     pub(crate) divergent: bool,
+    /// The name of the flag that says whether the current place is reached, below a condition with barriers.
+    pub(crate) guard: Option<String>,
     /// Whether it was refused because groups would have to wait for each other.
     pub(crate) groups_wait: bool,
     /// The lines that declare arrays in memory of the work-group, which C wants at the beginning of a kernel.
@@ -123,6 +125,7 @@ impl Writer {
             launch: super::launch::Launching::default(),
             bound: BTreeSet::new(),
             divergent: false,
+            guard: None,
             groups_wait: false,
             local_arrays: String::new(),
             local_bytes: 0,

@@ -1,5 +1,6 @@
 //! Kernels run on a device and compared with the interpreter, each exercising one part of the generator.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use tilewright_interp::Tensor;
@@ -402,4 +403,75 @@ fn a_convolution_in_a_blocked_layout_is_bound_automatically_and_equals_the_inter
     let valid = validate(&func).unwrap();
     tilewright_interp::run(valid, &mut arguments, &tilewright_interp::Config::default()).unwrap();
     assert_eq!(arguments.tensor(2).unwrap().bytes(), output, "{}", generated.source);
+}
+
+/// A dozen conditions with barriers, one behind the other, with another branch, a name and a loop of its own.
+fn conditional_barriers() -> PrimFunc {
+    let mut body = String::new();
+    for round in 0..12 {
+        write!(
+            body,
+            "
+            if (b + {round}) % 3 < 2:
+                s[t] = B[b, t] + T.float32(1)
+                T.tvm_storage_sync(\"shared\")
+                x: T.float32 = s[3 - t]
+                for j in range(b, 2):
+                    T.tvm_storage_sync(\"shared\")
+                    s[t] = x + T.Cast(\"float32\", j)
+                    T.tvm_storage_sync(\"shared\")
+                    B[b, t] = s[(t + 1) % 4]
+            else:
+                T.tvm_storage_sync(\"shared\")
+                s[t] = B[b, t] * T.float32(2)
+                T.tvm_storage_sync(\"shared\")
+                B[b, t] = s[3 - t]
+            T.tvm_storage_sync(\"shared\")"
+        )
+        .expect("a text grows");
+    }
+    let text = format!(
+        "@T.prim_func
+def main(B: T.Buffer((3, 4), \"float32\")):
+    for b in T.thread_binding(3, \"blockIdx.x\"):
+        s = T.alloc_buffer((4,), \"float32\", scope=\"shared\")
+        for t in T.thread_binding(4, \"threadIdx.x\"):{body}\n"
+    );
+    tilewright_script::read_module(&text).expect("a program").funcs.remove(0)
+}
+
+#[test]
+fn no_barrier_is_below_a_condition() {
+    let func = conditional_barriers();
+    let generated = kernels(&func);
+    let mut open: Vec<&str> = Vec::new();
+    for line in generated.source.lines().map(str::trim) {
+        let is_below = |word: &str| open.iter().any(|opened| opened.starts_with(word));
+        assert!(!line.starts_with("barrier") || !is_below("if"), "{}", generated.source);
+        if line.starts_with('}') {
+            open.pop();
+        }
+        if line.ends_with('{') {
+            open.push(line);
+        }
+    }
+    let mut rows = [[0.5f32, 1.5, 2.5, 3.5]; 3];
+    let values: Vec<f32> = rows.concat();
+    for (block, row) in (0u8..).zip(&mut rows) {
+        for round in 0..12 {
+            let before = *row;
+            if (block + round) % 3 < 2 {
+                let names: Vec<f32> = (0..4).map(|t| before[3 - t] + 1.0).collect();
+                for step in block..2 {
+                    *row = std::array::from_fn(|t| names[(t + 1) % 4] + f32::from(step));
+                }
+            } else {
+                *row = std::array::from_fn(|t| before[3 - t] * 2.0);
+            }
+        }
+    }
+    let buffer = func.param_buffer(&func.params[0]).expect("a buffer").clone();
+    let mut arguments = Arguments::default();
+    arguments.contents.insert(buffer.data.clone(), f32_bytes(&values).into());
+    assert_eq!(run(&session(), &generated, &arguments, &buffer), f32_bytes(&rows.concat()));
 }
