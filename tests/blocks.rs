@@ -480,6 +480,15 @@ fn what_is_no_block_is_one_error_at_its_place() {
     one("W = T.match_buffer(C[0:4], (4,))\nC[x] = T.float32(W.elem_offset)", "`.elem_offset` has no value here");
     let message = "`T.init` stands outside of a block";
     assert_eq!(errors("        with T.init():\n            C[x] = T.float32(0)"), [message]);
+    for (line, word) in [
+        ("T.reads(C[x])", "T.reads"),
+        ("T.where(x > 2)", "T.where"),
+        ("T.block_attr({})", "T.block_attr"),
+        ("i = T.axis.spatial(6, x)\n        C[i] = T.float32(0)", "T.axis.spatial"),
+        ("i, j = T.axis.remap(\"SS\", [x, x])\n        C[i] = T.float32(j)", "T.axis.remap"),
+    ] {
+        assert_eq!(errors(&format!("        {line}")), [format!("`{word}` stands outside of a block")], "{line}");
+    }
     for (head, message) in [
         ("T.block([6], \"C\") as i", "`i` has 0 statements `T.bind`"),
         ("T.block([6])", "the head has 1 axes and 0 names"),
