@@ -78,7 +78,8 @@ pub fn parts_of(map: &IndexMap, assumptions: &[Expr]) -> Result<Vec<PartSum>, Di
     sums.ok_or_else(|| {
         let message = format!("the map `{map}` is no sum of parts of its indices");
         let help = "each output is a sum of indices, of their quotients and of their remainders by divisors that divide one \
-                    another, times numbers";
+                    another, times numbers; a sum has parts only where the divisor divides all of its terms but the last ones, as in \
+                    `(i * 8 + j) // 4`, and not in `(i * 3 + j) // 2` or `(i + 5) // 16`";
         Diagnostic::error("no-parts", None, message).with_help(help)
     })
 }

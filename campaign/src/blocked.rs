@@ -14,6 +14,17 @@
 //!             C[s + 2048] = C[s + 2048] * 3 + A[s + r + 2048]
 //! ```
 //!
+//! A reader may stand in the loops as well; then the block computes memory of the function, in rounds:
+//!
+//! ```text
+//! P = T.alloc_buffer((4096,), "int32")
+//! for x0 in T.serial(0, 3):
+//!     for x1 in T.serial(0, 5):
+//!         with T.sblock("C"):                             as above, of P
+//!     for y in T.serial(0, 4):
+//!         D[x0 * 4 + y + 2048] = P[x0 * 4 + y + 2048]
+//! ```
+//!
 //! [`Blocked::truth`] looks at every iteration, from the definition of the claims; it shares no code with the judge.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +60,18 @@ pub struct Axis {
     pub extent: i64,
 }
 
+/// Statements that read what the block computes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reader {
+    /// The number of loops that are around the reader as well.
+    pub depth: usize,
+    /// The first element that is read in an iteration of these loops.
+    pub from: Sum,
+    /// The number of elements.
+    pub extent: i64,
+}
+
 /// A case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +90,15 @@ pub struct Blocked {
     pub reads: Option<(i64, i64)>,
     /// The stated range of writes (`T.writes`): its start relative to `s`, and its length. `None` if none is stated.
     pub writes: Option<(i64, i64)>,
+    /// Whether the axis over which it is summed is scanned.
+    #[serde(default)]
+    pub is_scan: bool,
+    /// A loop whose iterations run at once.
+    #[serde(default)]
+    pub parallel: Option<usize>,
+    /// A reader. Without one the block computes the elements of a parameter.
+    #[serde(default)]
+    pub reader: Option<Reader>,
 }
 
 /// Which claims of a block hold, and the result of the program.
@@ -83,8 +115,14 @@ pub struct Truth {
     pub updated: bool,
     /// In each round, an instance runs once.
     pub once: bool,
+    /// The same in each iteration of the loops that are around something else as well.
+    pub once_alone: bool,
     /// In each round, all values of the reduced axis occur.
     pub all: bool,
+    /// Each instance of the domain runs, or is read nowhere.
+    pub whole: bool,
+    /// In each round, the instances of an element run in the order of the scanned axis, and not at once.
+    pub upwards: bool,
     /// In each round, the initialisation comes first.
     pub init: bool,
     /// The elements of `C` in the end, if that of `A` at place `p` is `p` and those of `C` were 1.
@@ -135,6 +173,19 @@ impl Sum {
     }
 }
 
+impl Reader {
+    /// Mostly what the block computes in an iteration of the common loops, or a part of it.
+    fn draw(u: &mut Unstructured<'_>, spatial: &Axis, loops: &[(i64, i64)]) -> arbitrary::Result<Self> {
+        let depth = u.int_in_range(0..=loops.len())?;
+        let (outer, inner) = spatial.value.factors.split_at(depth);
+        let rest = Sum { factors: inner.to_vec(), offset: spatial.value.offset };
+        let (low, extent) = rest.range(&loops[depth..]);
+        let offset = low + if u.ratio(1, 3)? { u.int_in_range(-1..=1)? } else { 0 };
+        let extent = (extent - if u.ratio(1, 2)? { u.int_in_range(-1..=1)? } else { 0 }).max(1);
+        Ok(Self { depth, from: Sum { factors: outer.to_vec(), offset }, extent })
+    }
+}
+
 impl Axis {
     fn draw(u: &mut Unstructured<'_>, loops: &[(i64, i64)]) -> arbitrary::Result<Self> {
         let value = Sum::draw(u, loops.len(), loops)?;
@@ -161,19 +212,29 @@ impl Axis {
 type Instance = (Vec<i64>, i64, i64);
 
 impl Blocked {
-    /// The instances that run, in order.
-    fn instances(&self) -> Vec<Instance> {
+    /// The iterations of the first loops, in order.
+    fn iterations(&self, n_loops: usize) -> Vec<Vec<i64>> {
         let mut iterations: Vec<Vec<i64>> = vec![Vec::new()];
-        for (min, extent) in &self.loops {
+        for (min, extent) in &self.loops[..n_loops] {
             let longer = |values: &Vec<i64>| {
                 (*min..min + extent).map(|value| [values.as_slice(), &[value]].concat()).collect::<Vec<_>>()
             };
             iterations = iterations.iter().flat_map(longer).collect();
         }
+        iterations
+    }
+
+    /// The value of the reduced axis with which an element is initialised; `None` if there is no such axis.
+    fn initial(&self) -> Option<i64> {
+        self.reduce.as_ref().filter(|_| !self.is_scan).map(|axis| axis.min)
+    }
+
+    /// The instances that run, in order.
+    fn instances(&self) -> Vec<Instance> {
         let runs = |values: &Vec<i64>| self.predicate.as_ref().is_none_or(|(sum, bound)| sum.at(values) < *bound);
         let reduced = |values: &[i64]| self.reduce.as_ref().map_or(0, |axis| axis.value.at(values));
         let instance = |values: Vec<i64>| (values.clone(), self.spatial.value.at(&values), reduced(&values));
-        iterations.into_iter().filter(runs).map(instance).collect()
+        self.iterations(self.loops.len()).into_iter().filter(runs).map(instance).collect()
     }
 
     /// The number of loops outside of a round.
@@ -182,35 +243,83 @@ impl Blocked {
         first.unwrap_or(self.loops.len())
     }
 
+    /// The instances in each iteration of the first `n_loops` loops.
+    fn rounds(instances: &[Instance], n_loops: usize) -> BTreeMap<&[i64], Vec<&Instance>> {
+        let mut rounds: BTreeMap<&[i64], Vec<&Instance>> = BTreeMap::new();
+        for instance in instances {
+            rounds.entry(&instance.0[..n_loops]).or_default().push(instance);
+        }
+        rounds
+    }
+
+    /// Whether all instances are different in each iteration of the first `n_loops` loops.
+    fn is_once(instances: &[Instance], n_loops: usize) -> bool {
+        let is_once = |round: &Vec<&Instance>| {
+            let different: BTreeSet<(i64, i64)> = round.iter().map(|(_, s, r)| (*s, *r)).collect();
+            different.len() == round.len()
+        };
+        Self::rounds(instances, n_loops).values().all(is_once)
+    }
+
+    /// Whether each instance of the domain runs, or, if there is a reader, each that it reads, in its iteration of the common loops.
+    fn is_whole(&self, instances: &[Instance]) -> bool {
+        let found: BTreeSet<(i64, i64)> = instances.iter().map(|(_, s, r)| (*s, *r)).collect();
+        let values = |axis: &Axis| axis.min..axis.min + axis.extent;
+        let reduced = || self.reduce.as_ref().map_or(0..1, values);
+        if values(&self.spatial).all(|s| reduced().all(|r| found.contains(&(s, r)))) {
+            return true;
+        }
+        let Some(reader) = &self.reader else { return false };
+        self.iterations(reader.depth).iter().all(|common| {
+            let found: BTreeSet<(i64, i64)> =
+                instances.iter().filter(|one| one.0.starts_with(common)).map(|(_, s, r)| (*s, *r)).collect();
+            let first = reader.from.at(common);
+            let mut needed = (first..first + reader.extent).filter(|s| self.spatial.contains(*s));
+            needed.all(|s| reduced().all(|r| found.contains(&(s, r))))
+        })
+    }
+
+    /// Whether the instances of an element in a round run in the order of the scanned axis.
+    fn is_upwards(&self, round: &[&Instance], n_outside: usize) -> bool {
+        let pairs = |at: usize| round[at + 1..].iter().map(move |second| (round[at], second));
+        let mut all = (0..round.len()).flat_map(pairs).filter(|(one, two)| one.1 == two.1);
+        let is_at_once = |one: &Instance, two: &Instance| {
+            let at = self.parallel.filter(|at| *at >= n_outside);
+            at.is_some_and(|at| one.0[..at] == two.0[..at] && one.0[at] != two.0[at])
+        };
+        all.all(|(one, two)| if is_at_once(one, two) { one.2 == two.2 } else { one.2 <= two.2 })
+    }
+
     /// Looks at every instance.
     pub fn truth(&self) -> Truth {
         let instances = self.instances();
         let inside = |range: Option<(i64, i64)>, at: i64| range.is_none_or(|(from, n)| (from..from + n).contains(&at));
-        let first = self.reduce.as_ref().map_or(0, |axis| axis.min);
-        let mut rounds: BTreeMap<&[i64], Vec<&Instance>> = BTreeMap::new();
-        for instance in &instances {
-            rounds.entry(&instance.0[..self.outside()]).or_default().push(instance);
-        }
-        let mut truth = Truth { once: true, all: true, init: true, ..Truth::default() };
+        let first = self.initial();
+        let outside = self.outside();
+        let mut truth = Truth { all: true, init: true, upwards: true, ..Truth::default() };
         truth.domains = [
             instances.iter().all(|(_, s, _)| self.spatial.contains(*s)),
             instances.iter().all(|(_, _, r)| self.reduce.as_ref().is_none_or(|axis| axis.contains(*r))),
         ];
         truth.regions =
             [inside(self.reads, 0), inside(self.writes, 0)].map(|is_inside| is_inside || instances.is_empty());
-        truth.initialised = truth.regions[1] || !instances.iter().any(|(_, _, r)| self.reduce.is_none() || *r == first);
+        truth.initialised = truth.regions[1] || !instances.iter().any(|(_, _, r)| first.is_none_or(|first| *r == first));
         truth.updated = truth.regions[1] || !self.has_init;
-        for round in rounds.values() {
+        let alone = self.reader.as_ref().map_or(0, |reader| reader.depth);
+        truth.once = Self::is_once(&instances, outside);
+        truth.once_alone = Self::is_once(&instances, outside.min(alone));
+        truth.whole = self.is_whole(&instances);
+        for round in Self::rounds(&instances, outside).values() {
             let different: BTreeSet<(i64, i64)> = round.iter().map(|(_, s, r)| (*s, *r)).collect();
-            truth.once &= different.len() == round.len();
             let all = |s: i64| {
                 let axis = self.reduce.as_ref();
                 axis.is_none_or(|axis| (axis.min..axis.min + axis.extent).all(|r| different.contains(&(s, r))))
             };
             truth.all &= round.iter().all(|(_, s, _)| all(*s));
+            truth.upwards &= !self.is_scan || self.is_upwards(round, outside);
             let mut begun = BTreeSet::new();
             for (_, s, r) in round {
-                truth.init &= !(begun.contains(s) && *r == first);
+                truth.init &= !(begun.contains(s) && first.is_some_and(|first| *r == first));
                 begun.insert(*s);
             }
         }
@@ -218,7 +327,7 @@ impl Blocked {
         for (_, s, r) in &instances {
             let Ok(at) = usize::try_from(s + CELLS / 2) else { continue };
             let Some(cell) = truth.result.get_mut(at) else { continue };
-            if self.has_init && (self.reduce.is_none() || *r == first) {
+            if self.has_init && first.is_none_or(|first| *r == first) {
                 *cell = 7;
             }
             let sum = cell.wrapping_mul(3) + s + r + CELLS / 2;
@@ -256,7 +365,10 @@ impl Case for Blocked {
         };
         let (reads, writes) = (range()?, range()?);
         let has_init = u.ratio(1, 2)?;
-        Ok(Self { loops, spatial, reduce, predicate, has_init, reads, writes })
+        let is_scan = reduce.is_some() && u.ratio(1, 4)?;
+        let parallel = if u.ratio(1, 4)? { Some(u.int_in_range(0..=loops.len() - 1)?) } else { None };
+        let reader = if u.ratio(1, 3)? { Some(Reader::draw(u, &spatial, &loops)?) } else { None };
+        Ok(Self { loops, spatial, reduce, predicate, has_init, reads, writes, is_scan, parallel, reader })
     }
 
     fn simpler(&self) -> Vec<Self> {
@@ -272,7 +384,10 @@ impl Case for Blocked {
         add(&|case| case.reads = None);
         add(&|case| case.writes = None);
         add(&|case| case.has_init = false);
-        add(&|case| case.reduce = None);
+        add(&|case| (case.reduce, case.is_scan) = (None, false));
+        add(&|case| case.is_scan = false);
+        add(&|case| case.parallel = None);
+        add(&|case| case.reader = None);
         for at in 0..self.loops.len() {
             for less in smaller(self.loops[at].1) {
                 add(&|case| case.loops[at].1 = less);
@@ -291,18 +406,26 @@ impl Case for Blocked {
             (self.has_init, "block:init"),
             (self.reads.is_some(), "block:reads"),
             (self.writes.is_some(), "block:writes"),
+            (self.is_scan, "block:scan"),
+            (self.parallel.is_some(), "block:parallel"),
+            (self.reader.is_some(), "block:reader"),
         ];
         parts.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned()).collect()
     }
 
     fn text(&self) -> String {
+        let out = if self.reader.is_some() { "D" } else { "C" };
         let mut text = format!(
-            "@T.prim_func\ndef main(A: T.Buffer(({CELLS},), \"int32\"), C: T.Buffer(({CELLS},), \"int32\")):\n"
+            "@T.prim_func\ndef main(A: T.Buffer(({CELLS},), \"int32\"), {out}: T.Buffer(({CELLS},), \"int32\")):\n"
         );
         let mut depth = 1;
         let mut line = |depth: usize, line: &str| text.extend(["    ".repeat(depth).as_str(), line, "\n"]);
+        if self.reader.is_some() {
+            line(depth, &format!("C = T.alloc_buffer(({CELLS},), \"int32\")"));
+        }
         for (at, (min, extent)) in self.loops.iter().enumerate() {
-            line(depth, &format!("for x{at} in T.serial({min}, {}):", min + extent));
+            let kind = if self.parallel == Some(at) { "parallel" } else { "serial" };
+            line(depth, &format!("for x{at} in T.{kind}({min}, {}):", min + extent));
             depth += 1;
         }
         line(depth, "with T.sblock(\"C\"):");
@@ -310,7 +433,7 @@ impl Case for Blocked {
         let middle = CELLS / 2;
         line(depth, &self.spatial.text("s", "spatial"));
         let source = if let Some(axis) = &self.reduce {
-            line(depth, &axis.text("r", "reduce"));
+            line(depth, &axis.text("r", if self.is_scan { "scan" } else { "reduce" }));
             format!("s + r + {middle}")
         } else {
             format!("s + {middle}")
@@ -331,6 +454,11 @@ impl Case for Blocked {
             line(depth + 1, &format!("C[{target}] = 7"));
         }
         line(depth, &format!("C[{target}] = C[{target}] * 3 + A[{source}]"));
+        if let Some(reader) = &self.reader {
+            let depth = reader.depth + 1;
+            line(depth, &format!("for y in T.serial(0, {}):", reader.extent));
+            line(depth + 1, &format!("D[{0} + y + {middle}] = C[{0} + y + {middle}]", reader.from.text()));
+        }
         text
     }
 }

@@ -4,37 +4,67 @@
 //! |---|---|
 //! | bounds | the value of each axis lies in its domain, wherever an instance runs |
 //! | region | each access of an instance is one of the elements that the block says it reads or writes |
-//! | iteration | in each round of a reduction, each instance runs once, and all of an element run |
-//! | order | in each round, the initialisation of an element comes before its other instances |
+//! | iteration | in each round, an instance runs once; all values of the reduced and scanned axes of an element run ([`rounds`]) |
+//! | iteration | each instance of the domain runs, or is one that nobody needs ([`domain`]) |
+//! | order | in each round, the initialisation of an element comes before its other instances; scanned axes run upwards |
 //!
-//! A *round* is one iteration of the loops outside the first loop that counts a reduced axis: a block that is computed in a tile of its
-//! consumer computes the same elements again for the next tile, from their initialisation on.
+//! A *round* is one iteration of the loops outside the first loop that counts a reduced or scanned axis, and outside the loops that
+//! run nothing but the block: a block that is computed in a tile of its consumer computes the same elements again for the next tile,
+//! from their initialisation on.
 //!
 //! ```text
-//! for i_0, a, k in T.grid(4, 10, 96):                    a round for each (i_0, a)
-//!     with T.sblock("P"):
-//!         i = T.axis.spatial(34, i_0 * 8 + a)            8 * 1 + 0 and 8 * 0 + 8 are one element, in two rounds
-//!         r = T.axis.reduce(96, k)
+//! for i_0 in range(4):                                   a round for each i_0, since the consumer of the tile is in the loop as well
+//!     for a, k in T.grid(10, 96):
+//!         with T.sblock("P"):
+//!             i = T.axis.spatial(34, i_0 * 8 + a)        8 * 1 + 0 and 8 * 0 + 8 are one element, in two rounds
+//!             r = T.axis.reduce(96, k)
+//!     for i_1 in range(8):
+//!         with T.sblock("C"):
 //! ```
 //!
+//! A block with an opaque axis says nothing about how often its instances run, and a block without axes has none to speak of.
 //! The program means what its statements do, whether the claims hold or not.
 
-use tilewright_ir::visit::Substitution;
+mod domain;
+mod rounds;
+
+use std::collections::{HashMap, HashSet};
+
 use tilewright_ir::{
-    AxisKind, BinaryOp, Block, BlockAxis, BlockParts, BlockRegion, Buffer, Expr, PrimFunc, ScalarType, Stmt, StmtKind,
-    THREAD_ALLREDUCE, Var, sabotage,
+    AxisKind, BinaryOp, Block, BlockAxis, BlockParts, BlockRegion, Buffer, Expr, ForKind, PrimFunc, ScalarType, Stmt,
+    StmtKind, THREAD_ALLREDUCE, Var, sabotage,
 };
 
 use crate::access::{Access, accesses};
-use crate::judge::{Decision, Judge, Report, Side, all_of, suspected, unsupported};
-use crate::lanes::{one_to_one, renamed};
+use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
 use crate::obligation::Obligation;
 use crate::pass::holds;
 use crate::path::{Path, Step, each_statement, sites_in};
 use crate::words::describe;
 
+/// What is claimed of a block: an iteration for given values of its axes. Nothing of it is believed.
+#[derive(Clone, Debug, Default)]
+pub struct BlockClaim {
+    /// The values of the loops that count its reduced and scanned axes, in terms of these axes.
+    pub counted: Vec<(Var, Expr)>,
+    /// The values of all loops around the block, in terms of its axes.
+    pub anywhere: Vec<(Var, Expr)>,
+    /// The values of the loops that run nothing but the block, in terms of its axes and of the loops outside of them.
+    pub own: Vec<(Var, Expr)>,
+}
+
+/// What is known of the loops of a function.
+#[derive(Default)]
+struct Loops {
+    kinds: HashMap<Var, ForKind>,
+    /// The number of actions in the body of each loop: stores, and expressions that are evaluated.
+    actions: HashMap<Var, usize>,
+}
+
 /// A block at its place in a program.
 struct Placed<'a> {
+    func: &'a PrimFunc,
+    loops: &'a Loops,
     block: &'a Block,
     parts: BlockParts<'a>,
     stmt: &'a Stmt,
@@ -45,13 +75,14 @@ struct Placed<'a> {
 }
 
 impl Judge {
-    /// Decides what the blocks of a function say of themselves. `inverses` claims for each block, in program order, the values of the
-    /// loops that count its reduced axes, in terms of these axes.
-    pub fn check_blocks(&self, func: &PrimFunc, inverses: &[Vec<(Var, Expr)>]) -> Vec<Report> {
-        let (mut reports, mut axes, mut position) = (Vec::new(), Vec::new(), 0);
+    /// Decides what the blocks of a function say of themselves. There is one claim for each block, in program order.
+    pub fn check_blocks(&self, func: &PrimFunc, claims: &[BlockClaim]) -> Vec<Report> {
+        let (mut reports, mut axes, mut position) = (Vec::new(), HashSet::new(), 0);
+        let (mut loops, nothing) = (Loops::default(), BlockClaim::default());
+        loops.collect(&func.body);
         each_statement(func, &mut |stmt, path| {
             let Some((block, below)) = Block::of(stmt) else { return };
-            let inverse = inverses.get(position).map_or(&[][..], Vec::as_slice);
+            let claim = claims.get(position).unwrap_or(&nothing);
             position += 1;
             let Some(parts) = block.parts(below) else {
                 let reason = "the statement below does not bind the axes";
@@ -65,39 +96,77 @@ impl Judge {
             let outside = path.steps.iter().enumerate().filter(|(_, step)| is_axis(step)).map(|(at, _)| at + 1).max();
             let outside = outside.unwrap_or(0);
             axes.extend(block.axes.iter().map(|axis| axis.var.clone()));
-            let placed = Placed { block, parts, stmt, path: path.clone(), outside };
-            reports.extend(placed.reports(self, inverse));
+            let placed = Placed { func, loops: &loops, block, parts, stmt, path: path.clone(), outside };
+            reports.extend(placed.reports(self, claim));
         });
         reports
     }
 }
 
+impl Loops {
+    /// Collects the loops of a statement; returns the number of its actions.
+    fn collect(&mut self, stmt: &Stmt) -> usize {
+        let is_action = match &stmt.kind {
+            StmtKind::Store { .. } => true,
+            StmtKind::Evaluate(expr) => expr.as_const_int().is_none(),
+            _ => false,
+        };
+        let inside: usize = stmt.children().map(|child| self.collect(child)).sum();
+        if let StmtKind::For(inner) = &stmt.kind {
+            self.kinds.insert(inner.var.clone(), inner.kind);
+            self.actions.insert(inner.var.clone(), inside);
+        }
+        usize::from(is_action) + inside
+    }
+}
+
+/// The number of actions of a statement.
+fn actions(stmt: &Stmt) -> usize {
+    Loops::default().collect(stmt)
+}
+
 impl Placed<'_> {
-    fn reports(&self, judge: &Judge, inverse: &[(Var, Expr)]) -> Vec<Report> {
+    fn reports(&self, judge: &Judge, claim: &BlockClaim) -> Vec<Report> {
         let name = &self.block.name;
         let inner = self.inner();
         let mut reports = Vec::new();
         let mut add = |obligation, subject, decide: &dyn Fn() -> Decision| {
             reports.push(Judge::report(obligation, subject, decide).placed(Side::Before, self.stmt.span));
         };
-        for axis in &self.block.axes {
+        for (axis, value) in self.axes() {
             let is_inside = within(&Expr::from(&axis.var), &axis.min, &axis.extent);
-            add(Obligation::Bounds, format!("axis {} of block {name}", axis.var), &|| holds(judge, &inner, &is_inside));
+            let path = self.to_axis(axis, value);
+            add(Obligation::Bounds, format!("axis {} of block {name}", axis.var), &|| holds(judge, &path, &is_inside));
         }
         for (access, regions, text) in self.accesses(&inner) {
             add(Obligation::Region, format!("{text} in block {name}"), &|| inside(judge, &access, &regions));
         }
-        if self.reduced().next().is_some() {
-            let subject = || format!("instances of block {name}");
-            add(Obligation::Iteration, subject(), &|| self.once(judge));
-            add(Obligation::Iteration, format!("reduced axes of block {name}"), &|| {
-                suspected(self.all_run(judge, inverse))
+        let has = |kind: AxisKind| self.block.axes.iter().any(|axis| axis.kind == kind);
+        let (is_counted, is_open) = (self.counted().next().is_some(), has(AxisKind::Opaque));
+        if is_counted || !(is_open || self.block.axes.is_empty()) {
+            add(Obligation::Iteration, format!("instances of block {name}"), &|| self.once(judge, is_open));
+        }
+        if is_counted {
+            let kinds = if has(AxisKind::Scan) { "reduced and scanned" } else { "reduced" };
+            add(Obligation::Iteration, format!("{kinds} axes of block {name}"), &|| {
+                suspected(self.all_run(judge, &claim.counted))
             });
-            if self.block.has_init {
-                add(Obligation::Order, format!("initialisation of block {name}"), &|| self.init_first(judge));
-            }
+        }
+        if has(AxisKind::Spatial) && !is_open {
+            add(Obligation::Iteration, format!("domain of block {name}"), &|| self.whole(judge, claim));
+        }
+        if has(AxisKind::Reduce) && self.block.has_init {
+            add(Obligation::Order, format!("initialisation of block {name}"), &|| self.init_first(judge));
+        }
+        if has(AxisKind::Scan) {
+            add(Obligation::Order, format!("scanned axes of block {name}"), &|| self.upwards(judge));
         }
         reports
+    }
+
+    /// The axes and their values.
+    fn axes(&self) -> impl Iterator<Item = (&BlockAxis, &Expr)> {
+        self.block.axes.iter().zip(self.parts.bindings.iter().copied())
     }
 
     /// The way to the instances that run.
@@ -115,9 +184,20 @@ impl Placed<'_> {
         path
     }
 
-    fn reduced(&self) -> impl Iterator<Item = (&BlockAxis, &Expr)> {
-        let axes = self.block.axes.iter().zip(self.parts.bindings.iter().copied());
-        axes.filter(|(axis, _)| axis.kind == AxisKind::Reduce)
+    /// The way to the value of an axis: those of other axes are left out unless the value needs them.
+    fn to_axis(&self, axis: &BlockAxis, value: &Expr) -> Path {
+        let is_needed = |var: &Var| self.block.axes.iter().any(|other| other.var == *var);
+        if value.vars().iter().chain(&axis.min.vars()).chain(&axis.extent.vars()).any(is_needed) {
+            return self.inner();
+        }
+        let mut path = self.running();
+        path.steps.push(Step::Let(axis.var.clone(), value.clone()));
+        path
+    }
+
+    /// The axes whose values come one after the other in a round: reduced and scanned ones.
+    fn counted(&self) -> impl Iterator<Item = (&BlockAxis, &Expr)> {
+        self.axes().filter(|(axis, _)| matches!(axis.kind, AxisKind::Reduce | AxisKind::Scan))
     }
 
     /// Every access of memory that the block does not declare itself, with the regions that may contain it.
@@ -154,125 +234,6 @@ impl Placed<'_> {
         found
     }
 
-    /// The number of steps that are the same in all iterations of a round: those before the first loop that counts a reduced axis.
-    fn round(&self) -> usize {
-        let counts = |var: &Var| self.reduced().any(|(_, value)| value.vars().contains(var));
-        let is_first = |step: &Step| matches!(step, Step::Loop(var, ..) if counts(var));
-        let steps = self.path.steps.iter().enumerate().skip(self.outside);
-        let n_steps = self.path.steps.iter().count();
-        steps.into_iter().find(|(_, step)| is_first(step)).map_or(n_steps, |(at, _)| at)
-    }
-
-    /// The steps of a round: those that all its iterations share, and the others; or why there are no rounds to speak of.
-    fn split(&self) -> Result<(Path, Path), String> {
-        let (running, round) = (self.running(), self.round());
-        let (mut shared, mut own) = (Vec::new(), Vec::new());
-        for (at, step) in running.steps.iter().enumerate() {
-            if matches!(step, Step::Let(..)) && at >= round {
-                return Err(format!("a binding stands between the loops of block {}", self.block.name));
-            }
-            if at < round { shared.push(step.clone()) } else { own.push(step.clone()) }
-        }
-        let path = |steps: Vec<Step>| Path { steps: steps.into_iter().collect(), ..running.clone() };
-        Ok((path(shared), path(own)))
-    }
-
-    /// Two iterations of a round: the way of the first, then that of the second with variables of its own.
-    fn twice(&self) -> Result<(Path, Path, Substitution), String> {
-        let (shared, own) = self.split()?;
-        let (second, renames) = renamed(&own);
-        let mut both = shared;
-        both.steps.extend(own.steps.iter().cloned());
-        both.steps.extend(second.steps.iter().cloned());
-        Ok((both, own, renames))
-    }
-
-    /// In a round, an instance determines its iteration.
-    fn once(&self, judge: &Judge) -> Decision {
-        let (mut both, own, renames) = match self.twice() {
-            Ok(found) => found,
-            Err(reason) => return unsupported(reason),
-        };
-        let by_map = self.by_map(judge, &own);
-        if by_map.0.is_proved() {
-            return by_map;
-        }
-        for value in &self.parts.bindings {
-            both.steps.push(Step::Guard(same(value, &renames.apply(value)), true));
-        }
-        let loops = own.loops();
-        let is_same = |var: &Var| same(&Expr::from(var), &renames.apply(&Expr::from(var)));
-        all_of(loops.iter().map(|var| holds(judge, &both, &is_same(var))))
-    }
-
-    /// The map from the loops of a round to the axes is injective.
-    fn by_map(&self, judge: &Judge, own: &Path) -> Decision {
-        let is_own = |at: usize| at >= self.round();
-        let bound = |(at, step): (usize, &Step)| match step {
-            Step::Loop(var, ..) | Step::Let(var, _) if !is_own(at) => Some(var.clone()),
-            _ => None,
-        };
-        let outside: Vec<Var> = self.path.steps.iter().enumerate().filter_map(bound).collect();
-        let range = |step: &Step| match step {
-            Step::Loop(var, min, extent) => Some((var.clone(), min.clone(), extent.clone())),
-            Step::Let(..) | Step::Guard(..) => None,
-        };
-        let loops: Vec<_> = own.steps.iter().filter_map(range).collect();
-        let values: Vec<Expr> = self.parts.bindings.iter().map(|&value| value.clone()).collect();
-        let shape: Vec<Expr> = self.block.axes.iter().map(|axis| axis.extent.clone()).collect();
-        one_to_one(judge, (&self.path, &outside), &loops, &values, &shape)
-    }
-
-    /// In a round, each value of the reduced axes occurs together with the other axes of each iteration: the claimed values of the
-    /// loops that count the reduced axes are an iteration, and lead to it.
-    fn all_run(&self, judge: &Judge, inverse: &[(Var, Expr)]) -> Decision {
-        let (mut path, own) = match self.split() {
-            Ok(found) => found,
-            Err(reason) => return unsupported(reason),
-        };
-        let others = || {
-            let axes = self.block.axes.iter().zip(&self.parts.bindings);
-            axes.filter(|(axis, _)| axis.kind != AxisKind::Reduce).map(|(_, value)| value)
-        };
-        // A loop outside of the round has one value in it.
-        if let Some((var, _)) = inverse.iter().find(|(var, _)| !own.loops().contains(var)) {
-            return unsupported(format!("loop {var} counts a reduced axis from outside of the block around"));
-        }
-        if let Some((var, _)) = inverse.iter().find(|(var, _)| others().any(|value| value.vars().contains(var))) {
-            return unsupported(format!("loop {var} counts a reduced axis and another one"));
-        }
-        path.steps.extend(own.steps.iter().cloned());
-        for (axis, _) in self.reduced() {
-            path.steps.push(Step::Loop(axis.var.clone(), axis.min.clone(), axis.extent.clone()));
-        }
-        let there =
-            Substitution::new(inverse.iter().map(|(var, _)| var), inverse.iter().map(|(_, value)| value.clone()));
-        let mut needed: Vec<Expr> = Vec::new();
-        for step in &own.steps {
-            needed.extend(step.conditions(&there).unwrap_or_default());
-        }
-        needed.extend(self.reduced().map(|(axis, value)| same(&there.apply(value), &Expr::from(&axis.var))));
-        all_of(needed.iter().map(|cond| holds(judge, &path, cond)))
-    }
-
-    /// In a round, no iteration of an element comes before the one that initialises it.
-    fn init_first(&self, judge: &Judge) -> Decision {
-        let (mut both, own, renames) = match self.twice() {
-            Ok(found) => found,
-            Err(reason) => return unsupported(reason),
-        };
-        for (axis, value) in self.block.axes.iter().zip(&self.parts.bindings) {
-            let second = renames.apply(value);
-            let known = if axis.kind == AxisKind::Reduce { same(&second, &axis.min) } else { same(value, &second) };
-            both.steps.push(Step::Guard(known, true));
-        }
-        let mut is_earlier = truth(false);
-        for var in own.loops().iter().rev() {
-            let (one, two) = (Expr::from(var), renames.apply(&Expr::from(var)));
-            is_earlier = either(one.clone().lt(two.clone()), same(&one, &two).and(is_earlier));
-        }
-        holds(judge, &both, &Expr::unary(tilewright_ir::UnaryOp::Not, is_earlier))
-    }
 }
 
 /// An access lies in one of the regions.

@@ -17,6 +17,7 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, PrimFunc, Stmt, StmtKind, Traps, Una
 
 use crate::claims::Relation;
 use crate::correspondence::Value;
+use crate::reorder::is_small;
 
 /// A statement in its other form.
 pub(crate) struct Unfolded {
@@ -203,13 +204,14 @@ fn is_given(buffer: &Buffer, func: &PrimFunc) -> bool {
     !is_written && func.buffer_map.iter().any(|(_, param)| param == buffer)
 }
 
-/// The statements that do something, with declarations and hints stepped over and bindings inlined.
+/// The statements that do something, with declarations and hints stepped over and bindings inlined, unless their values are large: names
+/// that stand for names twice double what they are written out to.
 pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
     let mut found = Vec::new();
     for stmt in stmts {
         match &stmt.kind {
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => found.extend(plain(&[body])),
-            StmtKind::Let { var, value, body } if !value.reads_memory() => {
+            StmtKind::Let { var, value, body } if is_small(value) && !value.reads_memory() => {
                 let inlined = Substitution::new([var], [value.clone()]).apply_stmt(body);
                 found.extend(plain(&[&inlined]));
             }

@@ -12,6 +12,7 @@
 
 mod samples;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::sabotage;
@@ -57,6 +58,19 @@ impl Step {
             Self::Let(..) => None,
         }
     }
+}
+
+/// Names stand for values of at most this many operations where they are written out.
+const MOST_OPERATIONS: usize = 500;
+
+/// The number of operations of a value in which each name is written out.
+fn size(value: &Expr, names: &HashMap<&Var, usize>) -> usize {
+    let mut size = 0_usize;
+    value.walk(&mut |part| {
+        let own = if let Expr::Var(var) = part { names.get(var).copied().unwrap_or(1) } else { 1 };
+        size = size.saturating_add(own);
+    });
+    size
 }
 
 /// The path from the start of a function to a statement, outermost step first.
@@ -140,6 +154,7 @@ impl Path {
     /// Assumes the steps as premises.
     pub fn assume(&self, question: &mut Question, names: &mut Names) {
         let mut constant = Arc::clone(&self.constant);
+        let mut sizes: HashMap<&Var, usize> = HashMap::new();
         names.never_written(&constant);
         for scalar in &self.scalars {
             let term = names.var(scalar);
@@ -164,8 +179,15 @@ impl Path {
                     }
                 }
                 Step::Let(var, value) => {
+                    let size = size(value, &sizes);
                     let value = names.term(value);
-                    names.bind(var, value);
+                    if size <= MOST_OPERATIONS {
+                        sizes.insert(var, size);
+                        names.bind(var, value);
+                    } else {
+                        // Names that stand for names twice double what is written out: from here on the name stands for itself.
+                        question.assume(&names.var(var).equals(&value), "a name for a value");
+                    }
                 }
                 Step::Guard(cond, holds) => {
                     for (part, holds) in premises(cond, *holds, &constant) {

@@ -123,7 +123,8 @@ impl BlockSchedule {
         if let Some(other) = found.outer.iter().copied().chain(inside).find(is_bound) {
             let message =
                 format!("`{}` is bound to {tag} already, and one of the two loops is inside of the other", other.var);
-            return Err(fault(message, "bind one of them to another axis"));
+            let help = "bind one of them to another axis, or fuse the two; loops side by side may share an axis";
+            return Err(fault(message, help));
         }
         if let (ThreadTag::Thread(_), Some(buffer)) = (tag, reduced_by(found.run)) {
             return self.reduced_at_once(run, &buffer, tag);

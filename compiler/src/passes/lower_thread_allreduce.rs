@@ -27,6 +27,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use tilewright_ir::device::has_device_functions;
 use tilewright_ir::phases::{Barriers, without_barriers};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
@@ -35,6 +36,7 @@ use tilewright_ir::{
 };
 
 use super::Rewritten;
+use super::storage::claims::over_elements;
 use crate::lift;
 
 const NAME: &str = "lower_thread_allreduce";
@@ -80,6 +82,11 @@ const MOST_THREADS: i64 = 4096;
 /// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 /// ```
 pub fn lower_thread_allreduce(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
+    if is_wanted(func) && has_device_functions(func) {
+        let message = "threads of a device function combine values".to_owned();
+        let help = format!("`{NAME}` comes before `split_host_device`, which says what each device function uses");
+        return Err(vec![Diagnostic::error("thread-allreduce", None, message).with_help(help)]);
+    }
     let mut lowered = Lowered { count: 0 };
     let body = lowered.stmt(&func.body).map_err(|fault| vec![fault])?;
     let after = PrimFunc { body, ..func.clone() };
@@ -106,9 +113,13 @@ pub(super) fn is_wanted(func: &PrimFunc) -> bool {
 pub(super) fn comparison(before: &PrimFunc, after: &PrimFunc, pass: &str) -> Option<Comparison> {
     let before = without_barriers(before, Barriers::Dropped).ok()?;
     let after = without_barriers(after, Barriers::Dropped).ok()?;
-    let claim = lift::find(&before, &after, &Evidence::default(), true).ok()?;
-    let comparison = Comparison::Definitions(Box::new(claim));
-    let evidence = Evidence { pass: pass.to_owned(), comparison, ..Evidence::default() };
+    let find = |before: &PrimFunc, after: &PrimFunc| {
+        let claim = lift::find(before, after, &Evidence::default(), true).ok()?;
+        Some(Comparison::Definitions(Box::new(claim)))
+    };
+    let evidence = Evidence { pass: pass.to_owned(), ..Evidence::default() };
+    let comparison = over_elements(&before, &after, &evidence, &find)?;
+    let evidence = Evidence { comparison, ..evidence };
     Some(Comparison::Phases(Box::new(Phased { before, after, evidence })))
 }
 

@@ -427,14 +427,28 @@ fn answered(func: &mut PrimFunc, name: &str) {
 /// # Errors
 /// `unknown-pass`; the help names the nearest pass.
 pub fn pass_by_name(name: &str) -> Result<&'static Pass, Diagnostic> {
-    let name = sequence::TVM_PACKAGES.iter().find_map(|package| name.strip_prefix(package)).unwrap_or(name);
+    let mut name = name;
+    while let Some((package, rest)) = name.split_once('.')
+        && sequence::TVM_PACKAGES.contains(&package)
+    {
+        name = rest;
+    }
+    if name.is_empty() {
+        let help = "names of passes are separated by one comma each";
+        return Err(Diagnostic::error("unknown-pass", None, "a name of a pass is empty").with_help(help));
+    }
     let name = TVM_NAMES.iter().find(|(tvm, _)| *tvm == name).map_or(name, |(_, ours)| *ours);
     if let Some(pass) = PASSES.iter().find(|pass| pass.name == name) {
         return Ok(pass);
     }
     let all: Vec<_> = PASSES.iter().map(|pass| pass.name).collect();
     let nearest = all.iter().map(|known| (distance(name, known), *known)).min();
+    let longer = || all.iter().find(|known| name.len() > 3 && known.starts_with(name));
     let help = match nearest {
+        _ if PRESETS.iter().any(|preset| preset.name == name) => {
+            format!("`{name}` is a preset: `--pipeline {name}` runs its passes")
+        }
+        _ if let Some(known) = longer() => format!("did you mean `{known}`?"),
         Some((distance, known)) if distance <= known.len() / 2 => format!("did you mean `{known}`?"),
         _ => format!("the passes are {}", all.join(", ")),
     };

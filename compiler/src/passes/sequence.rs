@@ -178,8 +178,7 @@ pub fn preset_by_name(name: &str) -> Result<&'static Preset, Diagnostic> {
 }
 
 /// The packages of TVM in front of the names of its passes, as in what it prints after each of them: `tir.StorageRewrite`.
-pub(super) static TVM_PACKAGES: [&str; 6] =
-    ["tvm.tir.transform.", "tvm.tirx.transform.", "tvm.s_tir.transform.", "tir.", "tirx.", "s_tir."];
+pub(super) static TVM_PACKAGES: [&str; 5] = ["tvm", "tir", "tirx", "s_tir", "transform"];
 
 /// The names that TVM has for passes of the table, in the forms of `tvm.tir.transform` and of its sources.
 pub static TVM_NAMES: &[(&str, &str)] = &[

@@ -220,7 +220,16 @@ impl<'a> Interp<'a> {
         let block = self.block_of(schedule, &block)?;
         let buffer = self.block_buffer_of(schedule, block, &buffer)?;
         let map = self.layout_map(&function, &buffer.shape)?;
-        let pad_value = pad_value.map(|(value, place)| pad_value_of(&value, place)).transpose()?;
+        let pad_value = match pad_value {
+            // A function of the physical indices, which may leave them out.
+            Some((Value::Closure(closure), place)) => {
+                let index = |output: &ir::Expr| Value::Expr(ir::Expr::from(&Var::new("p", output.dtype())));
+                let value = self.apply(&closure, map.outputs().iter().map(index).collect(), place)?;
+                Some(pad_value_of(&value, place)?)
+            }
+            Some((value, place)) => Some(pad_value_of(&value, place)?),
+            None => None,
+        };
         self.working_on(schedule, span).transform_layout(&buffer, &map, pad_value).at(span)?;
         Ok(Value::None)
     }

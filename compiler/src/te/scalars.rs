@@ -69,6 +69,11 @@ impl<'a> Interp<'a> {
                 args.finish()?;
                 constant(&value, value_span, dtype)
             }
+            "IntImm" | "FloatImm" => {
+                let (dtype, (value, value_span)) = (args.need("dtype")?, args.need("value")?);
+                args.finish()?;
+                constant(&value, value_span, Some(dtype))
+            }
             "Cast" | "cast" => {
                 let ((dtype, dtype_span), (value, value_span)) = (args.need("dtype")?, args.need("value")?);
                 args.finish()?;

@@ -138,13 +138,18 @@ impl<'a> Reader<'a> {
                 return self.error("block", call.range(), "the block has an initialisation already", "join them");
             }
             None => {
-                let help = "it belongs into a block, `with T.sblock(\"C\"):`";
-                return self.error("block", call.range(), "`T.init` stands outside of a block", help);
+                return self.outside_of_block("T.init", call.range());
             }
         };
         self.bind_args(call, "init", &[], 0)?;
         let body = self.block(body);
         Some(first.map_or(body.clone(), |first| Stmt::guarded(first, body)))
+    }
+
+    /// Reports what only the statements of a block say, not those of a loop in it.
+    pub(super) fn outside_of_block<R>(&mut self, word: &str, range: TextRange) -> Option<R> {
+        let help = "it belongs into a block, `with T.sblock(\"C\"):`, in front of what the block does";
+        self.error("block", range, format!("`{word}` stands outside of a block"), help)
     }
 
     /// Reads what a block says of itself, and returns whether it has no error. `None` for any other statement.
@@ -214,7 +219,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the function of a call such as `T.axis.spatial(...)`.
-    fn axis_call<'e>(&self, call: &'e ast::ExprCall) -> Option<&'e str> {
+    pub(super) fn axis_call<'e>(&self, call: &'e ast::ExprCall) -> Option<&'e str> {
         let ast::Expr::Attribute(attribute) = &*call.func else { return None };
         (self.callee(&attribute.value) == Some("axis")).then_some(attribute.attr.as_str())
     }

@@ -188,6 +188,9 @@ impl<'a> Reader<'a> {
             }
             // A hint for branch prediction, with the value of its argument.
             "likely" => return self.bind_args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
+            "where" | "reads" | "writes" | "sblock_attr" | "block_attr" => {
+                return self.outside_of_block(&format!("T.{name}"), call.range());
+            }
             _ => {
                 let functions = MathFn::ALL.into_iter().map(|function| function.info().0);
                 let operators = BinaryOp::ALL.into_iter().map(|op| op.info().call);
@@ -216,6 +219,9 @@ impl<'a> Reader<'a> {
             let args = self.bind_args(call, "astype", &["dtype"], 1)?;
             let ty = self.dtype(args.get(0)?)?;
             return Some(cast(value?, ty));
+        }
+        if let Some(kind) = self.axis_call(call) {
+            return self.outside_of_block(&format!("T.axis.{kind}"), call.range());
         }
         self.error("unknown-function", call.func.range(), "this is not a function", "functions are written `T.exp(x)`")
     }

@@ -317,7 +317,7 @@ fn is_evaluated(var: &Var, expr: &Expr) -> bool {
 }
 
 /// Whether an expression has few operations. Names that stand for values with names make values that are large.
-pub(crate) fn is_small(expr: &Expr) -> bool {
+pub fn is_small(expr: &Expr) -> bool {
     fn left(expr: &Expr, budget: usize) -> Option<usize> {
         expr.children().try_fold(budget.checked_sub(1)?, |budget, child| left(child, budget))
     }

@@ -65,11 +65,24 @@ fn of_elements(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins
 
 /// The claim about the programs with elements in the place of vectors and views.
 fn of_vectors(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: &Origins<'_>) -> Option<Comparison> {
+    over_elements(before, after, evidence, &|before, after| of_elements(before, after, evidence, origins))
+}
+
+/// A claim that `find` makes about the programs with elements in the place of vectors and views, if they have any.
+pub(in crate::passes) fn over_elements(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    evidence: &Evidence,
+    find: &dyn Fn(&PrimFunc, &PrimFunc) -> Option<Comparison>,
+) -> Option<Comparison> {
+    if is_plain(before) && is_plain(after) {
+        return find(before, after);
+    }
     let buffered = [before, after].map(lanes_together);
     let [first, second] = [(before, &buffered[0]), (after, &buffered[1])]
         .map(|(func, buffered)| scalarize(func, buffered).ok().map(|found| found.func));
     let (first, second) = (first?, second?);
-    let comparison = of_elements(&first, &second, evidence, origins)?;
+    let comparison = find(&first, &second)?;
     let evidence = Evidence { comparison, ..evidence.clone() };
     Some(Comparison::Scalarized(Box::new(Scalarization { before: first, after: second, buffered, evidence })))
 }

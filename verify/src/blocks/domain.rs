@@ -1,0 +1,210 @@
+//! Whether the instances of the domain of a block run.
+//!
+//! ```text
+//! for i_0, i_1 in T.grid(5, 8):                          i -> (i // 8, i % 8) is an iteration for each i in 0..37, and leads to i
+//!     with T.sblock("C"):
+//!         i = T.axis.spatial(37, i_0 * 8 + i_1)
+//!         T.where(i_0 * 8 + i_1 < 37)
+//! ```
+//!
+//! Memory that the function allocates may be computed only as far as somebody reads it: `compute_at` and `cache_read` of TVM leave the
+//! domain as it is and run the rest no more. So each element that is read has to be one whose instance runs, in the same round where the
+//! reader is in it, and anywhere otherwise. Other instances that do not run are a reason to doubt the block, and no error: the copy that
+//! TVM's `cache_write` makes of a buffer that is written in part has the whole buffer for its domain.
+
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{Buffer, Expr, PrimFunc, Stmt, StmtKind, Var, sabotage};
+
+use super::{BlockClaim, Placed, same, within};
+use crate::access::{Access, accesses};
+use crate::judge::{Decision, Judge, all_of, unsupported};
+use crate::method::Method;
+use crate::pass::holds;
+use crate::path::{Path, Step, sites};
+use crate::reorder::is_small;
+use crate::reason::{Reason, ReasonKind};
+use crate::verdict::Verdict;
+
+/// What has to hold of an iteration that is claimed.
+#[derive(Default)]
+struct Needed {
+    /// Conditions outside of all loops: whether the block runs at all.
+    outside: Vec<Step>,
+    /// Conditions of the iteration, and that it runs the instance of the axes.
+    goals: Vec<Expr>,
+}
+
+impl Placed<'_> {
+    /// Each instance of the domain runs, or is one that nobody needs.
+    pub(super) fn whole(&self, judge: &Judge, claim: &BlockClaim) -> Decision {
+        let all = self.all_anywhere(judge, &claim.anywhere);
+        if all.0.is_proved() {
+            return all;
+        }
+        match self.read_ones(judge, claim) {
+            Some(needed) if needed.0.is_proved() => needed,
+            Some((Verdict::Refuted(found), method)) => doubted(&found.text, found.named_values(), method),
+            _ => match all {
+                (Verdict::Refuted(found), method) => doubted(&found.text, found.named_values(), method),
+                open => open,
+            },
+        }
+    }
+
+    /// Each instance of the domain runs somewhere.
+    fn all_anywhere(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
+        let needed = match self.needed(0, claim) {
+            Ok(needed) => needed,
+            Err(reason) => return unsupported(reason),
+        };
+        let mut path = Path { steps: needed.outside.into_iter().collect(), ..self.path.clone() };
+        // The domain of an axis may depend on a loop whose value is another axis. Of other loops nothing is assumed here.
+        let mut known = Substitution::default();
+        for (axis, value) in self.axes() {
+            path.steps.push(Step::Loop(axis.var.clone(), known.apply(&axis.min), known.apply(&axis.extent)));
+            if let Expr::Var(counter) = value {
+                known.insert(counter, Expr::from(&axis.var));
+            }
+        }
+        all_of(needed.goals.iter().map(|cond| holds(judge, &path, cond)))
+    }
+
+    /// The conditions under which the claimed iteration runs, and that its instance is the one of the axes; of the steps from `first` on.
+    fn needed(&self, first: usize, claim: &[(Var, Expr)]) -> Result<Needed, String> {
+        let (mut outside, mut goals) = (Vec::new(), Vec::new());
+        let (mut at, mut inside) = (Substitution::default(), Vec::new());
+        for step in self.path.steps.iter().skip(first) {
+            match step {
+                Step::Loop(var, ..) => {
+                    let value = claim.iter().find(|(claimed, _)| claimed == var).map(|(_, value)| value.clone());
+                    at.insert(var, value.ok_or_else(|| format!("no iteration of loop {var} is claimed"))?);
+                    inside.push(var.clone());
+                    goals.extend(step.conditions(&at).unwrap_or_default());
+                }
+                Step::Let(var, value) => {
+                    let value = at.apply(value);
+                    if !is_small(&value) {
+                        return Err(format!("the value of `{var}` has too many operations"));
+                    }
+                    at.insert(var, value);
+                    inside.push(var.clone());
+                }
+                Step::Guard(cond, _) if first == 0 && !cond.vars().iter().any(|var| inside.contains(var)) => {
+                    outside.push(step.clone());
+                }
+                Step::Guard(..) => goals.extend(step.conditions(&at).unwrap_or_default()),
+            }
+        }
+        goals.extend(self.parts.predicate.map(|cond| at.apply(cond)));
+        if sabotage::on("domain-skips-conditions") {
+            goals.clear();
+        }
+        goals.extend(self.axes().map(|(axis, value)| same(&at.apply(value), &Expr::from(&axis.var))));
+        Ok(Needed { outside, goals })
+    }
+
+    /// The instance of each element that is read runs. `None` if it is not only memory of the function that the block writes, or if
+    /// nothing reads it.
+    fn read_ones(&self, judge: &Judge, claim: &BlockClaim) -> Option<Decision> {
+        let written = self.written();
+        let is_own = |buffer| allocates(&self.func.body, buffer);
+        (!written.is_empty() && written.iter().all(|(buffer, _)| is_own(buffer))).then_some(())?;
+        let loads = loads(self.func);
+        let is_read = |load: &&Access| {
+            // What is updated is the element of the instance.
+            let is_update = written.contains(&(&load.buffer, load.indices.as_slice()));
+            !is_update && written.iter().any(|(buffer, _)| buffer.aliases(&load.buffer))
+        };
+        let loads: Vec<&Access> = loads.iter().filter(is_read).collect();
+        (!loads.is_empty()).then(|| all_of(loads.into_iter().map(|load| self.runs_for(judge, load, &written, claim))))
+    }
+
+    /// The stores of an instance.
+    fn written(&self) -> Vec<(&Buffer, &[Expr])> {
+        let mut found = Vec::new();
+        self.parts.body.walk(&mut |stmt| {
+            if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
+                found.push((buffer, indices.as_slice()));
+            }
+        });
+        found
+    }
+
+    /// The instance of the element that a load reads runs.
+    fn runs_for(
+        &self,
+        judge: &Judge,
+        load: &Access,
+        written: &[(&Buffer, &[Expr])],
+        claim: &BlockClaim,
+    ) -> Decision {
+        let is_axis = |index: &Expr| matches!(index, Expr::Var(var) if self.block.axes.iter().any(|axis| axis.var == *var));
+        let by_axes = |(buffer, indices): &&(&Buffer, &[Expr])| {
+            **buffer == load.buffer && indices.iter().all(|index| is_axis(index) || index.as_const_int().is_some())
+        };
+        let Some((_, indices)) = written.iter().find(by_axes) else {
+            return unsupported(format!("which instance writes `{}` is not known", load.text));
+        };
+        let is_shared = |(one, two): &(&Step, &Step)| one == two;
+        let common = self.path.steps.iter().zip(load.path.steps.iter()).take_while(is_shared).count();
+        let alone = self.alone();
+        let (first, claim) = if common >= alone { (alone, &claim.own) } else { (0, &claim.anywhere) };
+        let needed = match self.needed(first, claim) {
+            Ok(needed) => needed,
+            Err(reason) => return unsupported(reason),
+        };
+        let mut path = load.path.clone();
+        let mut element = Substitution::default();
+        for (index, at) in indices.iter().zip(&load.indices) {
+            match index {
+                Expr::Var(var) if element.get(var).is_none() => element.insert(var, at.clone()),
+                // Another element than the block writes.
+                _ => path.steps.push(Step::Guard(same(&element.apply(index), at), true)),
+            }
+        }
+        for axis in &self.block.axes {
+            let (min, extent) = (element.apply(&axis.min), element.apply(&axis.extent));
+            if let Some(at) = element.get(&axis.var) {
+                path.steps.push(Step::Guard(within(at, &min, &extent), true));
+                continue;
+            }
+            // The reader may be in the block, where the axis has a value.
+            let any = Var::new(axis.var.name(), axis.var.dtype());
+            element.insert(&axis.var, Expr::from(&any));
+            path.steps.push(Step::Loop(any, min, extent));
+        }
+        // The reader may run where the block does not.
+        let outside = needed.outside.iter().flat_map(|step| step.conditions(&element).unwrap_or_default());
+        let goals: Vec<Expr> = outside.chain(needed.goals.iter().map(|cond| element.apply(cond))).collect();
+        all_of(goals.iter().map(|cond| holds(judge, &path, cond)))
+    }
+}
+
+/// The elements that a function reads.
+fn loads(func: &PrimFunc) -> Vec<Access> {
+    let mut found = Vec::new();
+    for site in sites(func) {
+        let mut all = accesses(&site);
+        if matches!(site.stmt.kind, StmtKind::Store { .. }) {
+            all.pop();
+        }
+        found.extend(all);
+    }
+    found
+}
+
+/// Whether a statement allocates the memory of a buffer.
+fn allocates(stmt: &Stmt, buffer: &Buffer) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |stmt| {
+        found |= matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own.aliases(buffer));
+    });
+    found
+}
+
+/// An instance for which no iteration was found; that does not show that there is none.
+fn doubted(text: &str, values: Vec<(String, i128)>, method: Method) -> Decision {
+    let at = values.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ");
+    let text = format!("no iteration was found that runs the instance of {at}: {text}");
+    (Verdict::Unknown(Reason::new(ReasonKind::Differs, text).seen_at(values)), method)
+}
