@@ -425,6 +425,21 @@ pub static FAULTS: &[PlantedFault] = &[
     ),
     fault(
         Area::Planner,
+        "results-may-stay-unwritten",
+        "the judge of plans does not ask whether a step writes all that is read of its results",
+    ),
+    fault(
+        Area::Planner,
+        "writers-need-not-run",
+        "the iteration that is claimed to write an element need not be one that runs",
+    ),
+    fault(
+        Area::Planner,
+        "tried-stores-forget-last",
+        "of the elements that all iterations leave out, the last one does not count",
+    ),
+    fault(
+        Area::Planner,
         "in-place-takes-any-iteration",
         "a statement may overwrite what another iteration of it reads",
     ),

@@ -168,7 +168,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         rules,
     });
     // The judge checks the plan, whoever made it: the planner is not trusted, nor is the plan of a file.
-    report.verdicts = judge.check_plan_of(graph, &plan, rules, &functions, &crate::flow::sources_of);
+    report.verdicts = judge.check_plan_of(graph, &plan, rules, &functions, &crate::flow::FINDERS);
     if let Some(kernels) = kernels {
         let (graph, plan, summary, source) = (&document.graph, &plan, report.summary(), &source);
         let request = run::Request { source, graph, plan, summary, options: &options };

@@ -95,7 +95,7 @@ pub use map::MapClaim;
 pub use method::Method;
 pub use obligation::Obligation;
 pub use pass::correspondence;
-pub use plan::FindSources;
+pub use plan::{FindSources, FindWriters, Finders, Stores};
 pub use premise::Premise;
 pub use reason::{Reason, ReasonKind};
 pub use record::Proof;

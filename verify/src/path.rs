@@ -47,7 +47,7 @@ impl Step {
     }
 
     /// The conditions that the step is taken, with other values of its variables. `None` for a name, which any value may have.
-    pub(crate) fn conditions(&self, at: &Substitution) -> Option<Vec<Expr>> {
+    pub fn conditions(&self, at: &Substitution) -> Option<Vec<Expr>> {
         match self {
             Self::Loop(var, min, extent) => {
                 let (value, min, extent) = (at.apply(&Expr::from(var)), at.apply(min), at.apply(extent));

@@ -9,13 +9,13 @@ use tilewright_ir::{
     Expr, Graph, GraphStep, Instance, MemoryPlan, Pool, PoolPlace, PoolRules, PrimFunc, Region, Room, ScalarType,
     Scope, Sources, TensorRole, TextureLimits,
 };
-use tilewright_verify::{FindSources, Verdict};
+use tilewright_verify::{FindSources, Finders, Verdict};
 
 const N: u64 = 60;
 
 /// One step `work x -> y`, where `work` is a function of `A` and `B`.
 fn network() -> (Graph, MemoryPlan) {
-    let tensors = vec![tensor("x", N, TensorRole::Input), tensor("y", N, TensorRole::Output)];
+    let tensors = vec![tensor("x", N, TensorRole::Input), tensor("y", N, TensorRole::Intermediate)];
     let steps = vec![GraphStep { name: "work".into(), reads: vec![0], writes: vec![1] }];
     let at = |offset| PoolPlace { pool: 0, region: Region::Bytes { offset, size: 4 * N } };
     let pool = Pool { scope: Scope::Global, dtype: ScalarType::UInt8.into(), room: Room::Bytes(8 * N) };
@@ -34,7 +34,8 @@ fn work(body: &str) -> PrimFunc {
 fn verdict_by(body: &str, find: &FindSources<'_>) -> Option<Verdict> {
     let ((graph, plan), func) = (network(), work(body));
     let rules = PoolRules::any_width(TextureLimits::PROMISED);
-    let reports = judge().check_plan_of(&graph, &plan, rules, &[Some(&func)], find);
+    let reports =
+        judge().check_plan_of(&graph, &plan, rules, &[Some(&func)], &Finders { sources: find, ..Finders::NOTHING });
     assert!(reports[..4].iter().all(|report| report.verdict.is_proved()));
     let report = reports.get(4)?;
     assert_eq!((report.obligation.id(), reports.len()), ("defined", 5));

@@ -10,7 +10,7 @@ use tilewright_ir::{
     Graph, GraphStep, GraphTensor, MemoryPlan, Pool, PoolPlace, PoolRules, PrimFunc, Region, Room, ScalarType, Scope,
     TensorRole, TextureLimits,
 };
-use tilewright_verify::{Report, Verdict};
+use tilewright_verify::{Finders, Report, Verdict};
 
 const N: u64 = 60;
 
@@ -51,7 +51,7 @@ fn work(body: &str) -> PrimFunc {
 fn check(graph: &Graph, plan: &MemoryPlan, func: Option<&PrimFunc>) -> Vec<Report> {
     let functions: Vec<Option<&PrimFunc>> =
         graph.steps.iter().map(|step| func.filter(|_| step.name == "work")).collect();
-    judge().check_plan_of(graph, plan, PoolRules::any_width(TextureLimits::PROMISED), &functions, &|_| Vec::new())
+    judge().check_plan_of(graph, plan, PoolRules::any_width(TextureLimits::PROMISED), &functions, &Finders::NOTHING)
 }
 
 /// The verdict on the step in place; plan-disjoint has to be proved.

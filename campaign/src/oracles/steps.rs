@@ -6,23 +6,26 @@
 //! | reads and writes its result, and each element that it reads was written before | may not refute *defined* |
 //! | reads an operand where its result lies, and may read an element that it has overwritten | may not prove *plan-in-place* |
 //! | writes each element in the statement that alone reads it | may not refute *plan-in-place* |
+//! | leaves out an element of its result, which the caller takes | may not prove *defined* of the result |
+//! | leaves out an element of its result that the next step reads | may not prove *defined* of the result |
+//! | writes all elements of its result, or all that the next step reads | may not refute *defined* of the result |
 //!
 //! *defined* relies on the absence of races, so programs with races are not compared for it. For *plan-in-place* the iterations of every loop may
 //! run in any order.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_compiler::flow::sources_of;
+use tilewright_compiler::flow::FINDERS;
 use tilewright_ir::{
     Graph, GraphStep, GraphTensor, MemoryPlan, Pool, PoolPlace, PoolRules, PrimFunc, Region, Room, ScalarType, Scope,
     TensorRole, TextureLimits,
 };
-use tilewright_verify::{Config as Budget, Judge, Obligation, Verdict};
+use tilewright_verify::{Config as Budget, Judge, Obligation, Report, Verdict};
 
 use crate::case::{Case, Redrawn};
 use crate::config::Config;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
-use crate::tiny::{Event, Kind, Part, Place, Tiny, conflict, may_come_first};
+use crate::tiny::{CELLS, Event, Kind, Part, Place, Tiny, conflict, may_come_first};
 
 /// A program that begins with a store to all elements, or to all but the last, in half of the cases; in half of the others with a store in front
 /// of a read in a loop, at the same index, and in some of these under a condition.
@@ -79,12 +82,17 @@ fn started(part: &mut Part, condition: Option<bool>) -> Option<()> {
 /// where it reads the first parameter and writes the second. `None` if the judge has nothing to decide.
 type Say = fn(&Judge, &PrimFunc) -> Option<Verdict>;
 
+/// Asks a judge for *defined* of the result of a function of one parameter. The second function reads it in the next step; without, the
+/// caller takes it.
+type SayOfResult = fn(&Judge, &PrimFunc, Option<&PrimFunc>) -> Option<Verdict>;
+
 /// The oracle `steps`; see the module. What is asked of the judge are fields so that tests can replace them.
 #[derive(Debug)]
 pub struct Steps {
     judge: Judge,
     defined: Say,
     in_place: Say,
+    whole: SayOfResult,
 }
 
 impl Steps {
@@ -96,29 +104,54 @@ impl Steps {
         let budget = Budget { threads: 1, rlimit: 1_000_000, ..Budget::default() };
         let judge = Judge::new(budget, tilewright_search::strategies()).map_err(|error| error.to_string())?;
         let in_place = |judge: &Judge, func: &PrimFunc| Some(judge.check_in_place(func, &[0], 1).verdict);
-        Ok(Self { judge, defined, in_place })
+        Ok(Self { judge, defined, in_place, whole })
     }
 }
 
-/// The verdict on *defined* of a step that writes its only tensor.
-fn defined(judge: &Judge, func: &PrimFunc) -> Option<Verdict> {
-    let tensor = GraphTensor {
-        name: "y".into(),
+/// What the judge says of *defined* where a function writes `y`, which the next one reads or the caller takes; where neither is so, only
+/// of what the function itself reads of `y`. The report on the result is the last one.
+fn reports(judge: &Judge, func: &PrimFunc, next: Option<&PrimFunc>, role: TensorRole) -> Vec<Report> {
+    let tensor = |name: &str, role| GraphTensor {
+        name: name.into(),
         shape: vec![4],
         dtype: ScalarType::Int32.into(),
         scope: Scope::Global,
         axis_separators: Vec::new(),
         view_of: None,
-        role: TensorRole::Output,
+        role,
     };
-    let steps = vec![GraphStep { name: "step".into(), reads: Vec::new(), writes: vec![0] }];
-    let graph = Graph { tensors: vec![tensor], steps };
-    let pool = Pool { scope: Scope::Global, dtype: ScalarType::UInt8.into(), room: Room::Bytes(16) };
-    let place = PoolPlace { pool: 0, region: Region::Bytes { offset: 0, size: 16 } };
-    let plan = MemoryPlan { pools: vec![pool], places: vec![place] };
-    let rules = PoolRules::any_width(TextureLimits::PROMISED);
-    let reports = judge.check_plan_of(&graph, &plan, rules, &[Some(func)], &sources_of);
-    reports.into_iter().find(|report| report.obligation == Obligation::Defined).map(|report| report.verdict)
+    let mut tensors = vec![tensor("y", role)];
+    let mut steps = vec![GraphStep { name: "step".into(), reads: Vec::new(), writes: vec![0] }];
+    if next.is_some() {
+        tensors.push(tensor("z", TensorRole::Intermediate));
+        steps.push(GraphStep { name: "next".into(), reads: vec![0], writes: vec![1] });
+    }
+    let pool = |_: &GraphTensor| Pool { scope: Scope::Global, dtype: ScalarType::UInt8.into(), room: Room::Bytes(16) };
+    let place = |pool| PoolPlace { pool, region: Region::Bytes { offset: 0, size: 16 } };
+    let plan =
+        MemoryPlan { pools: tensors.iter().map(pool).collect(), places: (0..tensors.len()).map(place).collect() };
+    let (graph, rules) = (Graph { tensors, steps }, PoolRules::any_width(TextureLimits::PROMISED));
+    let functions = [Some(func), next];
+    let mut reports = judge.check_plan_of(&graph, &plan, rules, &functions[..graph.steps.len()], &FINDERS);
+    reports.retain(|report| report.obligation == Obligation::Defined);
+    reports
+}
+
+/// The verdict on what a step reads of its only tensor, which nobody else reads.
+fn defined(judge: &Judge, func: &PrimFunc) -> Option<Verdict> {
+    reports(judge, func, None, TensorRole::Intermediate).into_iter().next().map(|report| report.verdict)
+}
+
+/// The verdict on the result of a step.
+fn whole(judge: &Judge, func: &PrimFunc, next: Option<&PrimFunc>) -> Option<Verdict> {
+    let role = if next.is_some() { TensorRole::Intermediate } else { TensorRole::Output };
+    reports(judge, func, next, role).pop().map(|report| report.verdict)
+}
+
+/// An element that no event writes, of all or of those that are read.
+fn left_out(events: &[Event], only_read: bool) -> Option<usize> {
+    let is_one = |cell: usize, is_write: bool| events.iter().any(|e| e.cell == cell && e.write.is_some() == is_write);
+    (0..CELLS).find(|&cell| !is_one(cell, true) && (!only_read || is_one(cell, false)))
 }
 
 /// A read of an element that nothing wrote before.
@@ -168,12 +201,21 @@ impl Oracle for Steps {
 
     fn check(&mut self, Started(case): &Started, tally: &mut Tally) -> Outcome {
         let events = case.events();
+        let step = case.step();
+        for (name, next) in [("an output", None), ("an operand", Some(&step))] {
+            let left = left_out(&events, next.is_some()).map(|cell| format!("element {cell} is not written"));
+            let (is_right, said) = (left.is_none(), (self.whole)(&self.judge, &case.func(), next));
+            let outcome = compared(name, said, left, is_right, tally);
+            if outcome != Outcome::Held {
+                return outcome;
+            }
+        }
         if !events.iter().any(|event| event.write.is_none()) {
             return Outcome::Undecided("nothing is read".into());
         }
         let (found, is_any) = overwritten(&events);
         let why = found.map(|(read, write)| format!("{:?} may come before {:?}", events[write], events[read]));
-        let said = (self.in_place)(&self.judge, &case.step());
+        let said = (self.in_place)(&self.judge, &step);
         let outcome = compared("plan-in-place", said, why, !is_any, tally);
         if outcome != Outcome::Held || conflict(&events).is_some() {
             return outcome;
@@ -190,8 +232,9 @@ mod tests {
     use crate::bytes;
 
     /// The number of cases, out of some, on which a judge is found to be wrong.
-    fn found(defined: Option<Say>, in_place: Option<Say>) -> usize {
+    fn found(defined: Option<Say>, in_place: Option<Say>, whole: Option<SayOfResult>) -> usize {
         let mut steps = Steps::new(&Environment::default()).unwrap();
+        steps.whole = whole.unwrap_or(steps.whole);
         steps.defined = defined.unwrap_or(steps.defined);
         steps.in_place = in_place.unwrap_or(steps.in_place);
         let cases = (0..400).map(|number| bytes::of_case(9, "steps", number));
@@ -199,7 +242,9 @@ mod tests {
         let mut tally = Tally::default();
         let found = cases.filter(|case| matches!(steps.check(case, &mut tally), Outcome::Failed(_))).count();
         if found == 0 {
-            for what in ["plan-in-place proved", "plan-in-place refuted", "defined proved", "defined refuted"] {
+            let all = ["plan-in-place", "defined", "an output", "an operand"];
+            for what in all.iter().flat_map(|name| [format!("{name} proved"), format!("{name} refuted")]) {
+                let what = &*what;
                 assert!(tally.counts.get(what).is_some_and(|count| *count > 10), "{what}: {:?}", tally.counts);
             }
         }
@@ -208,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_judge_holds_and_broken_ones_are_flagged() {
-        assert_eq!(found(None, None), 0);
+        assert_eq!(found(None, None, None), 0);
         // A judge that says of every step what it says of one that is right, or of one that is wrong.
         let right: Say = |judge, _| {
             let body = "for i in range(4):\n        B[i] = A[i]";
@@ -219,11 +264,20 @@ mod tests {
             Some(judge.check_in_place(&read.funcs[0], &[0], 1).verdict)
         };
         let refuted: Say = |_, _| Some(Verdict::Refuted(tilewright_verify::Counterexample::default()));
-        assert!(found(Some(right), None) > 20);
-        assert!(found(None, Some(right)) > 20);
-        assert!(found(Some(refuted), None) > 5);
-        assert!(found(None, Some(refuted)) > 5);
+        assert!(found(Some(right), None, None) > 20);
+        assert!(found(None, Some(right), None) > 20);
+        assert!(found(Some(refuted), None, None) > 5);
+        assert!(found(None, Some(refuted), None) > 5);
+        let whole: SayOfResult = |judge, _, _| {
+            let text =
+                "@T.prim_func\ndef main(A: T.Buffer((4,), \"int32\")):\n    for i in range(4):\n        A[i] = 0\n";
+            super::whole(judge, &tilewright_script::read_module(text).unwrap().funcs[0], None)
+        };
+        let never: SayOfResult = |_, _, _| Some(Verdict::Refuted(tilewright_verify::Counterexample::default()));
+        assert!(found(None, None, Some(whole)) > 20);
+        assert!(found(None, None, Some(never)) > 5);
+        assert!(found(None, None, Some(|_, _, _| None)) > 20);
         // One that asks nothing.
-        assert!(found(Some(|_, _| None), None) > 20);
+        assert!(found(Some(|_, _| None), None, None) > 20);
     }
 }

@@ -14,12 +14,18 @@ mod given;
 mod origins;
 mod samples;
 mod sources;
+mod writers;
 
 use tilewright_ir::{Evidence, Flow, Origin, PrimFunc, Sources};
+use tilewright_verify::Finders;
 use tilewright_verify::flow::{Observed, programs};
 use tilewright_verify::reorder::Statement;
 
 pub(crate) use sources::of as sources;
+pub use writers::writers_of;
+
+/// What finds the claims about the functions of the steps of a graph.
+pub const FINDERS: Finders<'static> = Finders { sources: &sources_of, writers: &writers_of };
 
 /// How the values of `after` are those of `before`, as far as that is found; the parameters correspond as `evidence` says.
 ///

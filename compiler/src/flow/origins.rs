@@ -474,7 +474,7 @@ impl Search<'_> {
             for origin in origins.iter_mut() {
                 let Some(old) = origin.store.map(|old| self.before.store(old)) else { continue };
                 let at = Substitution::new(&old.loops(), origin.at.iter().cloned());
-                let conditions = left(self.after.store(new), &domain(old, &at));
+                let conditions = left(&self.after.store(new).path, &domain(old, &at));
                 let conditions = conditions.unwrap_or_else(|| vec![Expr::bool(false)]);
                 origin.when = conditions.into_iter().reduce(Expr::and);
                 covers = origin.when.is_none();

@@ -8,7 +8,7 @@ use tilewright_algebra::{Ranges, linear_in, simplify};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Bindings, Expr, Instance, Sources, UnaryOp, Var};
 use tilewright_verify::flow::Observed;
-use tilewright_verify::path::Step;
+use tilewright_verify::path::{Path, Step};
 use tilewright_verify::reorder::{Statement, domain};
 
 use super::origins::named;
@@ -77,7 +77,7 @@ impl Reader<'_> {
                 let first = first.iter().filter(|other| is_earlier(one, other) != Some(true));
                 let later = first.chain(rest).filter_map(|other| self.not_before(one, other));
                 let Some(conditions) =
-                    left(self.reader, &one.conditions.iter().cloned().chain(later).collect::<Vec<_>>())
+                    left(&self.reader.path, &one.conditions.iter().cloned().chain(later).collect::<Vec<_>>())
                 else {
                     continue;
                 };
@@ -211,7 +211,7 @@ impl Reader<'_> {
             system.solve();
         }
         if how == Search::Bounded {
-            bounded(&mut system, event.store, &of);
+            bounded(&mut system, &event.store.path, &of);
         }
         last(&mut system);
         let again = |value: &Expr| simplify(&system.solved.apply(value), &known);
@@ -224,7 +224,7 @@ impl Reader<'_> {
         if event.carried {
             conditions.push(at[event.shared].clone().lt(mine[event.shared].clone()));
         }
-        left(self.reader, &conditions).map(|conditions| (conditions, at))
+        left(&self.reader.path, &conditions).map(|conditions| (conditions, at))
     }
 }
 
@@ -272,8 +272,8 @@ fn holds(case: &Instance, at: &Bindings) -> Option<bool> {
 }
 
 /// Gives the loops that nothing determines the last values that a condition of the store allows.
-fn bounded(system: &mut System<'_>, store: &Statement, of: &dyn Fn(&Expr) -> Expr) {
-    for step in &store.path.steps {
+pub(super) fn bounded(system: &mut System<'_>, path: &Path, of: &dyn Fn(&Expr) -> Expr) {
+    for step in &path.steps {
         let Step::Guard(cond, true) = step else { continue };
         for (one, other) in equal_sides(cond) {
             let open = system.open();
@@ -300,18 +300,18 @@ fn bounded(system: &mut System<'_>, store: &Statement, of: &dyn Fn(&Expr) -> Exp
 }
 
 /// Gives the loops that nothing determines their last values.
-fn last(system: &mut System<'_>) {
+pub(super) fn last(system: &mut System<'_>) {
     for l in system.open() {
         let last = system.solved.apply(&(l.min.clone() + l.extent.clone() - Expr::int(1)));
         system.found(&l.var, &last);
     }
 }
 
-/// The conditions that say something where a store runs; none at all if one of them never holds.
-pub(super) fn left(store: &Statement, conditions: &[Expr]) -> Option<Vec<Expr>> {
-    let known = ranges(&[&store.path]);
+/// The conditions that say something at the end of a path; none at all if one of them never holds.
+pub(super) fn left(path: &Path, conditions: &[Expr]) -> Option<Vec<Expr>> {
+    let known = ranges(&[path]);
     let mut guards: Vec<Expr> = Vec::new();
-    for step in &store.path.steps {
+    for step in &path.steps {
         if let Step::Guard(cond, true) = step {
             guards.extend(conjuncts(cond).into_iter().map(|part| decided(&part, &known)));
         }

@@ -120,7 +120,7 @@ pub(super) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         planner: planner.name(),
         rules,
     });
-    report.verdicts = judge.check_plan_of(&graph.graph, &plan, rules, &functions, &crate::flow::sources_of);
+    report.verdicts = judge.check_plan_of(&graph.graph, &plan, rules, &functions, &crate::flow::FINDERS);
     report.run =
         Some(RunReport { kernels: subject.kernels.clone(), seed: global.seed, functions: rows, devices: Vec::new() });
     report.model = subject.model.as_ref().map(|loaded| {

@@ -7,7 +7,7 @@
 //! | plan-type | scopes agree; in a texture element types agree; in a buffer addresses are aligned to the element |
 //! | plan-access | no step writes memory that it reads or that the caller passed in; none reads and writes the same texture |
 //! | plan-in-place | a step with its result where an operand lies reads each element in the iteration that alone writes it (`in_place`) |
-//! | defined | a step reads an element of its result only after it has written it (`defined`) |
+//! | defined | a step reads an element of its result only after it has written it (`defined`); every element of a result that someone reads is written (`whole`) |
 //!
 //! Only the placement is taken from the planner. Lifetimes are computed by a backward walk over the steps (`live`), sizes by
 //! an independent statement of the conventions (`room`), and every counterexample is checked against the definitions
@@ -26,18 +26,34 @@ mod in_place;
 mod live;
 mod room;
 mod touch;
+mod whole;
 
 use tilewright_ir::{Graph, MemoryPlan, PoolRules, PrimFunc, Region, Room};
 
 pub use self::defined::FindSources;
 use self::graph::Planned;
 use self::in_place::Shared;
+pub use self::whole::{FindWriters, Stores};
 use crate::door::inspected;
 use crate::judge::{Decision, Judge, Report};
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
+
+/// What finds the claims about the functions of steps.
+#[derive(Clone, Copy)]
+pub struct Finders<'f> {
+    /// Where the values come from that a function reads of its results.
+    pub sources: &'f FindSources<'f>,
+    /// Which stores write the elements of a result.
+    pub writers: &'f FindWriters<'f>,
+}
+
+impl Finders<'_> {
+    /// Finders that claim nothing.
+    pub const NOTHING: Finders<'static> = Finders { sources: &|_| Vec::new(), writers: &|_| Vec::new() };
+}
 
 impl Judge {
     /// Decides plan-disjoint, plan-fits, plan-type and plan-access of a plan for a graph.
@@ -69,25 +85,25 @@ impl Judge {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_plan(&self, graph: &Graph, plan: &MemoryPlan) -> Vec<Report> {
-        self.check_planned(graph, plan, None, (&[], &|_| Vec::new()))
+        self.check_planned(graph, plan, None, (&[], &Finders::NOTHING))
     }
 
     /// As [`check_plan`](Self::check_plan); plan-fits also asks that every texture of the plan obeys the rules of a device.
     pub fn check_plan_for(&self, graph: &Graph, plan: &MemoryPlan, rules: PoolRules) -> Vec<Report> {
-        self.check_planned(graph, plan, Some(rules), (&[], &|_| Vec::new()))
+        self.check_planned(graph, plan, Some(rules), (&[], &Finders::NOTHING))
     }
 
     /// As [`check_plan_for`](Self::check_plan_for) for a graph whose steps run these functions, one for each step, as far as they are
     /// known: the parameters are what the step reads, then what it writes. Such a step may write its result in place of an operand;
-    /// plan-in-place is decided of each one that does. A step may read a result only where it has written it before: *defined* is
-    /// decided of each step that reads a result, with what `find` claims about its function.
+    /// plan-in-place is decided of each one that does. A step may read a result only where it has written it before, and has to write what
+    /// others read of it: *defined* is decided of both, with what `find` claims about the functions.
     pub fn check_plan_of(
         &self,
         graph: &Graph,
         plan: &MemoryPlan,
         rules: PoolRules,
         functions: &[Option<&PrimFunc>],
-        find: &FindSources<'_>,
+        find: &Finders<'_>,
     ) -> Vec<Report> {
         self.check_planned(graph, plan, Some(rules), (functions, find))
     }
@@ -97,7 +113,7 @@ impl Judge {
         graph: &Graph,
         plan: &MemoryPlan,
         rules: Option<PoolRules>,
-        (functions, find): (&[Option<&PrimFunc>], &FindSources<'_>),
+        (functions, find): (&[Option<&PrimFunc>], &Finders<'_>),
     ) -> Vec<Report> {
         let planned = Planned::new(graph, plan, rules, functions);
         let decide = |obligation, decide: &dyn Fn(&Planned<'_>) -> Decision| {
@@ -116,7 +132,8 @@ impl Judge {
             decide(Obligation::PlanAccess, &plan_access),
         ];
         reports.extend(planned.iter().flat_map(|planned| in_place::reports(self, planned, &shared)));
-        reports.extend(planned.iter().flat_map(|planned| defined::reports(self, planned, find)));
+        reports.extend(planned.iter().flat_map(|planned| defined::reports(self, planned, find.sources)));
+        reports.extend(planned.iter().flat_map(|planned| whole::reports(self, planned, find.writers)));
         reports
     }
 
