@@ -117,3 +117,52 @@ fn functions_that_are_not_there_or_do_not_fit_are_bad_input() {
     let run = tilewright(&["plan", GRAPH, "--run", "no_such_file.py"]);
     assert_eq!(run.code, Some(2), "{run:?}");
 }
+
+/// The rows of the obligation *defined* that are refuted.
+fn left_out(run: &Run) -> Vec<String> {
+    let json = run.json();
+    let rows = json["verdicts"].as_array().unwrap().iter().filter(|row| row["obligation"] == "defined");
+    let rows = rows.filter(|row| row["verdict"] == "refuted");
+    rows.map(|row| format!("{}: {}", row["subject"].as_str().unwrap(), row["counterexample"]["text"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn a_step_that_leaves_out_what_is_read_is_refuted_and_not_run() {
+    let scores = "scores[k] = means[k] - means[9 - k]";
+    let run = changed(scores, &format!("if k < 9:\n            {scores}"), &["--device", "none"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let text = "step 7 `shift` writes all that is read of `scores`: `shift` writes no element 9 of `scores`, and the caller takes it";
+    assert_eq!(left_out(&run), [text]);
+    // The last rows of a texture, which the next step reads.
+    let from = "for h in T.thread_binding(4, thread=\"blockIdx.x\"):\n            for w in T.thread_binding(5, thread=\"threadIdx.x\"):\n                for c in T.vectorized(4):\n                    rectified";
+    let run = changed(from, &from.replace("binding(4", "binding(3"), &["--device", "none"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let found = left_out(&run);
+    assert!(found.len() == 1 && found[0].starts_with("step 3 `relu` writes all that is read of `rectified`"), "{found:?}");
+    assert!(found[0].contains("and step 4 `add` reads it"), "{found:?}");
+    // The folder of a deployed network is not written either.
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let kernels = std::fs::read_to_string(format!("{}/{KERNELS}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    std::fs::write(file("kernels.py"), kernels.replace(scores, &format!("if k < 9:\n            {scores}"))).unwrap();
+    let run = tilewright(&["compile", GRAPH, "--kernels", &file("kernels.py"), "-o", &file("out")]);
+    assert!(run.code == Some(1) && run.stderr.contains("nothing was written"), "{run:?}");
+    assert!(!folder.path().join("out").exists());
+}
+
+#[test]
+fn progress_is_drawn_on_a_terminal_and_nowhere_else() {
+    let args = ["plan", "examples/models/tiny.onnx", "--run", "--device", "none"];
+    let run = tilewright(&args);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    // `script` of util-linux gives the program a terminal.
+    let line = format!("{} {}", env!("CARGO_BIN_EXE_tilewright"), args.join(" "));
+    let mut on_terminal = std::process::Command::new("script");
+    on_terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = on_terminal.stdin(std::process::Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    for part in ["proving conv_1", "/8 ", "running and comparing"] {
+        assert!(text.contains(part), "`{part}` is not drawn: {text}");
+    }
+}

@@ -242,3 +242,39 @@ fn a_kernel_of_another_operator_differs_at_its_step() {
     assert_eq!(first_difference(&lowered, &lowered.inputs()), Some("s".to_owned()));
     assert_ne!(lowered.network.graph.functions[c], lowered.network.graph.functions[l]);
 }
+
+#[test]
+fn faults_are_made_everywhere_and_each_is_found() {
+    let Lowered { network, .. } = lowered();
+    let graph = &network.graph.graph;
+    let mut count = 0;
+    // Each result over each operand of its step that has the same room.
+    for step in &graph.steps {
+        let pairs = step.reads.iter().flat_map(|&read| step.writes.iter().map(move |&written| (read, written)));
+        for (read, written) in pairs {
+            let [one, other] = [read, written].map(|tensor| &graph.tensors[tensor]);
+            if one.scope == other.scope && one.room() == other.room() {
+                let (obligation, _) = broken(|_, plan| plan.places[written] = plan.places[read]);
+                assert!(["plan-disjoint", "plan-access"].contains(&&*obligation), "{} {obligation}", step.name);
+                count += 1;
+            }
+        }
+    }
+    // Each step before the one that writes what it reads.
+    for at in 1..graph.steps.len() {
+        if graph.steps[at].reads.iter().any(|read| graph.steps[at - 1].writes.contains(read)) {
+            let (obligation, text) = broken(|graph, _| graph.steps.swap(at - 1, at));
+            assert!(obligation == "plan-disjoint" && text.contains("which no step before it wrote"), "{text}");
+            count += 1;
+        }
+    }
+    // Each constant by one lane, and by one texel.
+    for constant in graph.tensors.iter().filter(|tensor| tensor.role == TensorRole::Constant) {
+        for by in [1, 4] {
+            let found = with_constant(&constant.name, |right, lane| (lane + by) % right.lane_count());
+            assert!(found.is_some(), "{} by {by}", constant.name);
+            count += 1;
+        }
+    }
+    assert!(count >= 20, "{count} faults");
+}

@@ -80,13 +80,18 @@ pub(super) fn run(request: &Request<'_>, kernels: Kernels, exchanged: &Exchanged
     let of_graph = |faults| Failure::input(request.source, faults);
     let inputs = inputs(request, exchanged)?;
     let mut report = RunReport { kernels: source, seed: request.options.seed, functions, devices: Vec::new() };
-    let Some(Proved { module, .. }) = proved.filter(|_| request.summary == Summary::Proved) else {
+    // A plan that is refuted may have no place for a tensor. One that is open may be so because a function does not fit its step.
+    let Some(Proved { module, .. }) = proved.filter(|_| request.summary != Summary::Refuted) else {
         report.devices.push(blocked(request.summary, &report.functions));
         return Ok(report);
     };
     let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;
     // Passes change the layouts of parameters, and those have to fit as well, so this check comes after the passes.
     network.check(&inputs).map_err(of_graph)?;
+    if request.summary != Summary::Proved {
+        report.devices.push(blocked(request.summary, &report.functions));
+        return Ok(report);
+    }
     for opened in engines::open(&request.options.device, &request.options.host) {
         report.devices.push(match opened {
             Ok(device) => on_device(&network, request.graph, (&inputs, exchanged), &device)?.map_err(of_graph)?,
