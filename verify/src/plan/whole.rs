@@ -258,6 +258,12 @@ fn by_claim(
         own.map(|store| without_names(&store.access.path, &store.access.indices)).collect();
     let (axes, base) = (element.loops(), Base::new(judge, func, &[]));
     let claimed = find(&Stores { element: &element, stores: &stores });
+    if claimed.is_empty() {
+        let mut all = stores.iter().flat_map(|(way, index)| way.exprs().chain(index));
+        let reason =
+            all.find(|expr| expr.reads_memory()).map(|expr| format!("`{expr}` is read, and decides what is written"));
+        return Err(reason.unwrap_or_else(|| format!("no store of `{seen}` is found for each element")));
+    }
     let decide = |(path, case): (Path, &Instance)| {
         let store = case.store.and_then(|store| stores.get(store));
         let (way, index) = store.ok_or_else(|| format!("no store of `{}` is claimed to write it", func.name))?;
@@ -363,13 +369,9 @@ fn each_element<T>(
     let mut is_known = true;
     let (found, is_complete) = path.each_iteration(&Bindings::new(), TRIED, &mut |bindings| {
         let index = values(&touch.access.indices, bindings);
-        match index.and_then(|index| number_of(buffer, &index)) {
-            Some(element) => visit(element, bindings),
-            None => {
-                is_known = false;
-                None
-            }
-        }
+        let element = index.and_then(|index| number_of(buffer, &index));
+        is_known &= element.is_some();
+        visit(element?, bindings)
     });
     Some((found, is_known && is_complete))
 }
