@@ -123,7 +123,8 @@ fn left_out(run: &Run) -> Vec<String> {
     let json = run.json();
     let rows = json["verdicts"].as_array().unwrap().iter().filter(|row| row["obligation"] == "defined");
     let rows = rows.filter(|row| row["verdict"] == "refuted");
-    rows.map(|row| format!("{}: {}", row["subject"].as_str().unwrap(), row["counterexample"]["text"].as_str().unwrap())).collect()
+    rows.map(|row| format!("{}: {}", row["subject"].as_str().unwrap(), row["counterexample"]["text"].as_str().unwrap()))
+        .collect()
 }
 
 #[test]
@@ -138,7 +139,10 @@ fn a_step_that_leaves_out_what_is_read_is_refuted_and_not_run() {
     let run = changed(from, &from.replace("binding(4", "binding(3"), &["--device", "none"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     let found = left_out(&run);
-    assert!(found.len() == 1 && found[0].starts_with("step 3 `relu` writes all that is read of `rectified`"), "{found:?}");
+    assert!(
+        found.len() == 1 && found[0].starts_with("step 3 `relu` writes all that is read of `rectified`"),
+        "{found:?}"
+    );
     assert!(found[0].contains("and step 4 `add` reads it"), "{found:?}");
     // The folder of a deployed network is not written either.
     let folder = tempfile::tempdir().unwrap();

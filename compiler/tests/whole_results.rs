@@ -119,6 +119,24 @@ fn one_store_of_all_elements_is_proved_whatever_the_loops_are() {
 }
 
 #[test]
+fn a_view_of_all_elements_may_be_written() {
+    for extent in [60, LARGE] {
+        let of = |parts: &str, body: &str| {
+            let view = format!("V = T.decl_buffer(({parts}), \"float32\", data=B.data)\n");
+            (view + body).replace('N', &extent.to_string())
+        };
+        proved_of(&[extent], &of("N // 20, 20", "for a, b in T.grid(N // 20, 20):\n    V[a, b] = A[b]"));
+        // A part of the elements, and not all of the view.
+        let part = of("N // 20, 19", "for a, b in T.grid(N // 20, 19):\n    V[a, b] = A[b]");
+        let row = of("N // 20, 20", "for a, b in T.grid(N // 20 - 1, 20):\n    V[a, b] = A[b]");
+        for body in [part, row] {
+            let found = verdict(&[extent], Scope::Global, &body);
+            assert!(!found.is_proved(), "{found}\n{body}");
+        }
+    }
+}
+
+#[test]
 fn several_stores_may_share_the_elements() {
     for extent in [60, LARGE] {
         let proved = |body: &str| proved_of(&[extent], &body.replace('N', &extent.to_string()));

@@ -76,9 +76,8 @@ fn without_its_cause_a_value_has_another_place() {
     let of = |writer: Writer, profile: &Profile, name: &str| reason(&writer.model(), profile, name).0;
     let begin = || Writer::new(9).input("x", &[1, 8, 6, 5]).node("Relu", &["x"], "a", &[]);
     // A kernel of one element reads each element once for every four filters.
-    let small = |filters: i64| {
-        begin().constant("w", &[filters, 8, 1, 1]).node("Conv", &["a", "w"], "y", &[]).output("y")
-    };
+    let small =
+        |filters: i64| begin().constant("w", &[filters, 8, 1, 1]).node("Conv", &["a", "w"], "y", &[]).output("y");
     assert_eq!(of(small(8), &adreno, "a"), Reason::NothingAgainst);
     assert_eq!(of(small(12), &adreno, "a"), Reason::Wanted { node: 1 });
     // Large enough by one row.

@@ -58,7 +58,9 @@ fn the_claimed_iteration_has_to_run_and_to_write_the_element() {
     // Another element, and iterations that are outside of the loops for some elements or for all.
     unknown(body, |x| vec![case(None, 0, vec![parts(x)[0].clone(), Expr::int(0)])]);
     unknown(body, |x| vec![case(None, 0, vec![Expr::int(0), x.clone()])]);
-    unknown(body, |x| vec![case(None, 0, vec![parts(x)[0].clone() - Expr::int(1), parts(x)[1].clone() + Expr::int(100)])]);
+    unknown(body, |x| {
+        vec![case(None, 0, vec![parts(x)[0].clone() - Expr::int(1), parts(x)[1].clone() + Expr::int(100)])]
+    });
     let short = body.replace("1000", "999");
     unknown(&short, |x| vec![case(None, 0, parts(x))]);
     unknown(&short, |x| vec![case(Some(x.clone().lt(Expr::int(99_900))), 0, parts(x)), case(None, 0, parts(x))]);
@@ -68,9 +70,11 @@ fn the_claimed_iteration_has_to_run_and_to_write_the_element() {
 #[test]
 fn the_cases_have_to_cover_all_elements_and_their_conditions_to_hold() {
     let body = "for i in range(100000):\n    if i < 7:\n        B[i] = A[0]\n    else:\n        B[i] = A[1]";
-    let below = |bound: i64| move |x: &Expr| {
-        let here = vec![x.clone()];
-        vec![case(Some(x.clone().lt(Expr::int(bound))), 0, here.clone()), case(None, 1, here)]
+    let below = |bound: i64| {
+        move |x: &Expr| {
+            let here = vec![x.clone()];
+            vec![case(Some(x.clone().lt(Expr::int(bound))), 0, here.clone()), case(None, 1, here)]
+        }
     };
     assert!(verdict(body, below(7)).is_proved());
     for bound in [6, 8] {

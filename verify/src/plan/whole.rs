@@ -208,40 +208,62 @@ fn elements(judge: &Judge, func: &PrimFunc, buffer: &Buffer, find: &FindWriters<
     let all = touches(func);
     let stores: Vec<&Touch> =
         all.iter().filter(|touch| touch.is_store && touch.access.buffer.aliases(buffer)).collect();
-    let claimed = || suspected(by_claim(judge, func, buffer, &stores, find).unwrap_or_else(unsupported));
-    let claimed = record::attempt(|| Some(claimed())).unwrap_or_else(|| unsupported("nothing is claimed"));
-    if claimed.0.is_proved() {
-        return Elements::Written(claimed);
+    let mut open = unsupported("nothing writes it");
+    for (place, store) in stores.iter().enumerate() {
+        let seen = &store.access.buffer;
+        if stores[..place].iter().any(|other| other.access.buffer == *seen) {
+            continue;
+        }
+        let decide = || suspected(by_claim(judge, func, (buffer, seen), &stores, find).unwrap_or_else(unsupported));
+        match record::attempt(|| Some(decide())) {
+            Some(decision) if decision.0.is_proved() => return Elements::Written(decision),
+            Some(decision) => open = decision,
+            None => {}
+        }
     }
     match tried(buffer, &stores) {
         Some(Tried { left, looked_at, .. }) if left.is_empty() => {
             Elements::Written((everywhere(looked_at), Method::Enumeration(Points::All)))
         }
         Some(Tried { left, looked_at, is_complete: true }) => Elements::Left { elements: left, looked_at },
-        Some(_) | None => Elements::Open(claimed),
+        Some(_) | None => Elements::Open(open),
     }
 }
 
-/// For each element, the claimed iteration gets to the claimed store, which has the index of the element.
+/// For each element, the claimed iteration gets to the claimed store, which has the index of the element. The elements are those of a view of
+/// the parameter that has as many of the same size, one behind the other as well.
 fn by_claim(
     judge: &Judge,
     func: &PrimFunc,
-    buffer: &Buffer,
+    (param, seen): (&Buffer, &Buffer),
     stores: &[&Touch],
     find: &FindWriters<'_>,
 ) -> Result<Decision, String> {
+    same_size(seen, param)?;
+    let is_plain = |buffer: &Buffer| buffer.strides.is_none() && buffer.elem_offset.as_const_int() == Some(0);
+    if let Some(other) = [param, seen].into_iter().find(|buffer| !is_plain(buffer)) {
+        return Err(format!("`{other}` has strides or an offset"));
+    }
+    let count = |buffer: &Buffer| buffer.shape.iter().cloned().reduce(|all, extent| all * extent);
+    let as_many: Vec<(Expr, Expr)> = count(seen).into_iter().zip(count(param)).filter(|_| seen != param).collect();
+    if as_many.is_empty() && seen != param {
+        return Err(format!("`{seen}` or `{param}` has no axes"));
+    }
     let mut element = Path::of(func);
-    for (axis, extent) in buffer.shape.iter().enumerate() {
+    for (axis, extent) in seen.shape.iter().enumerate() {
         element.steps.push(Step::Loop(Var::new(format!("x{axis}"), extent.dtype()), Expr::int(0), extent.clone()));
     }
-    if buffer.strides.is_some() || buffer.elem_offset.as_const_int() != Some(0) {
-        return Err(format!("`{buffer}` has strides or an offset"));
-    }
-    let own = stores.iter().filter(|store| store.access.buffer == *buffer);
+    let own = stores.iter().filter(|store| store.access.buffer == *seen);
     let stores: Vec<(Path, Vec<Expr>)> =
         own.map(|store| without_names(&store.access.path, &store.access.indices)).collect();
     let (axes, base) = (element.loops(), Base::new(judge, func, &[]));
     let claimed = find(&Stores { element: &element, stores: &stores });
+    if claimed.is_empty() {
+        let mut all = stores.iter().flat_map(|(way, index)| way.exprs().chain(index));
+        let reason =
+            all.find(|expr| expr.reads_memory()).map(|expr| format!("`{expr}` is read, and decides what is written"));
+        return Err(reason.unwrap_or_else(|| format!("no store of `{seen}` is found for each element")));
+    }
     let decide = |(path, case): (Path, &Instance)| {
         let store = case.store.and_then(|store| stores.get(store));
         let (way, index) = store.ok_or_else(|| format!("no store of `{}` is claimed to write it", func.name))?;
@@ -258,7 +280,8 @@ fn by_claim(
         Ok(all_of([equal(judge, &path, &same), fit(&path, &there, &base)].into_iter().chain(runs)))
     };
     let cases = pieces(&element, &axes, &claimed)?;
-    Ok(all_of(cases.into_iter().map(decide).collect::<Result<Vec<_>, _>>()?))
+    let decisions = cases.into_iter().map(decide).collect::<Result<Vec<_>, _>>()?;
+    Ok(all_of([equal(judge, &Path::of(func), &as_many)].into_iter().chain(decisions)))
 }
 
 /// The conditions that a step of the way to a store is taken.
@@ -346,13 +369,9 @@ fn each_element<T>(
     let mut is_known = true;
     let (found, is_complete) = path.each_iteration(&Bindings::new(), TRIED, &mut |bindings| {
         let index = values(&touch.access.indices, bindings);
-        match index.and_then(|index| number_of(buffer, &index)) {
-            Some(element) => visit(element, bindings),
-            None => {
-                is_known = false;
-                None
-            }
-        }
+        let element = index.and_then(|index| number_of(buffer, &index));
+        is_known &= element.is_some();
+        visit(element?, bindings)
     });
     Some((found, is_known && is_complete))
 }
