@@ -34,6 +34,8 @@ struct Needed {
     outside: Vec<Step>,
     /// Conditions of the iteration, and that it runs the instance of the axes.
     goals: Vec<Expr>,
+    /// What `T.where` asks of the iteration.
+    predicate: Option<Expr>,
 }
 
 impl Placed<'_> {
@@ -73,10 +75,12 @@ impl Placed<'_> {
                 known.insert(counter, Expr::from(&axis.var));
             }
         }
-        if self.parts.predicate.is_some() {
-            path.steps.extend(self.stores_inside());
-        }
-        all_of(needed.goals.iter().map(|cond| holds(judge, &path, cond)))
+        // What `T.where` leaves out may be what would write outside of a buffer.
+        let mut written = path.clone();
+        written.steps.extend(self.stores_inside());
+        let ask = |cond: &Expr, path: &Path| holds(judge, path, cond);
+        let goals = needed.goals.iter().map(|cond| ask(cond, &path));
+        all_of(goals.chain(needed.predicate.iter().map(|cond| ask(cond, &written))))
     }
 
     /// Each instance of the domain runs somewhere: its number is in range and has its axes, and each number in range is that of an iteration.
@@ -165,12 +169,13 @@ impl Placed<'_> {
                 Step::Guard(..) => goals.extend(step.conditions(&at).unwrap_or_default()),
             }
         }
-        goals.extend(self.parts.predicate.map(|cond| at.apply(cond)));
+        let mut predicate = self.parts.predicate.map(|cond| at.apply(cond));
         if sabotage::on("domain-skips-conditions") {
             goals.clear();
+            predicate = None;
         }
         goals.extend(self.axes().map(|(axis, value)| same(&at.apply(value), &Expr::from(&axis.var))));
-        Ok(Needed { outside, goals })
+        Ok(Needed { outside, goals, predicate })
     }
 
     /// The instance of each element that is read runs. `None` if it is not only memory of the function that the block writes, or if
@@ -240,7 +245,8 @@ impl Placed<'_> {
         }
         // The reader may run where the block does not.
         let outside = needed.outside.iter().flat_map(|step| step.conditions(&element).unwrap_or_default());
-        let goals: Vec<Expr> = outside.chain(needed.goals.iter().map(|cond| element.apply(cond))).collect();
+        let goals: Vec<Expr> =
+            outside.chain(needed.goals.iter().chain(&needed.predicate).map(|cond| element.apply(cond))).collect();
         all_of(goals.iter().map(|cond| holds(judge, &path, cond)))
     }
 }
