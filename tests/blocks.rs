@@ -269,7 +269,11 @@ def main(A: T.Buffer((37, 5), "float32"), C: T.Buffer((37, 5), "float32")):
     fails(
         PRODUCT,
         &[
-            ("i_0, j, k_0, i_1, k_1 in T.grid(3, 7,", "i_0, t, j, k_0, i_1, k_1 in T.grid(3, 2, 7,", "iteration instances"),
+            (
+                "i_0, j, k_0, i_1, k_1 in T.grid(3, 7,",
+                "i_0, t, j, k_0, i_1, k_1 in T.grid(3, 2, 7,",
+                "iteration instances",
+            ),
             ("i_0, j, k_0, i_1, k_1 in T.grid(3, 7,", "i_0, j, k_0, i_1, k_1 in T.grid(3, 6,", "iteration domain"),
             ("i_0 * 5 + i_1 < 13", "i_0 * 5 + i_1 < 12", "iteration domain"),
         ],
@@ -341,8 +345,16 @@ def main(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32"), n: T.int3
                 B[x * 3 + y] = P[x * 3 + y]
 "#,
         &[
-            ("        if n > 3:\n            for y in range(3):\n                B", "        if n > 2:\n            for y in range(3):\n                B", "iteration domain"),
-            ("        if n > 3:\n            for y in range(3):\n                with", "        if n > 3 and x > 0:\n            for y in range(3):\n                with", "iteration domain"),
+            (
+                "        if n > 3:\n            for y in range(3):\n                B",
+                "        if n > 2:\n            for y in range(3):\n                B",
+                "iteration domain",
+            ),
+            (
+                "        if n > 3:\n            for y in range(3):\n                with",
+                "        if n > 3 and x > 0:\n            for y in range(3):\n                with",
+                "iteration domain",
+            ),
         ],
     );
 }
@@ -485,7 +497,6 @@ fn what_is_no_block_is_one_error_at_its_place() {
         ("T.where(x > 2)", "T.where"),
         ("T.block_attr({})", "T.block_attr"),
         ("i = T.axis.spatial(6, x)\n        C[i] = T.float32(0)", "T.axis.spatial"),
-        ("i, j = T.axis.remap(\"SS\", [x, x])\n        C[i] = T.float32(j)", "T.axis.remap"),
     ] {
         assert_eq!(errors(&format!("        {line}")), [format!("`{word}` stands outside of a block")], "{line}");
     }

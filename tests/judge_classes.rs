@@ -327,7 +327,7 @@ fn names_that_stand_for_names_twice_are_not_written_out() {
     let chain = |ty: &str, first: &str, step: &str, last: &str| {
         let mut body = format!("for i in range(16):\n    x0: T.{ty} = {first}\n");
         for name in 1..=36 {
-            let value = step.replace('x', &format!("x{}", name - 1));
+            let value = step.replace('#', &format!("x{}", name - 1));
             body.push_str(&format!("    x{name}: T.{ty} = {value}\n"));
         }
         body + "    " + last
@@ -336,11 +336,11 @@ fn names_that_stand_for_names_twice_are_not_written_out() {
     let int = "A: T.Buffer((16,), \"int32\"), B: T.Buffer((16,), \"int32\")";
     let float = int.replace("int32", "float32");
     for (signature, ty, first, step, last) in [
-        (float.as_str(), "float32", "A[i]", "x + x", "B[i] = x36"),
-        (int, "int32", "i", "T.max(x, x)", "B[i] = x36"),
-        (int, "int32", "i", "(x + x) % 16", "B[x36] = 1"),
-        (int, "int32", "A[i]", "x + x", "B[i] = x36"),
-        (int, "bool", "i > 3", "x and x", "if x36:\n        B[i] = 1"),
+        (float.as_str(), "float32", "A[i]", "# + #", "B[i] = x36"),
+        (int, "int32", "i", "T.max(#, #)", "B[i] = x36"),
+        (int, "int32", "i", "(# + #) % 16", "B[x36] = 1"),
+        (int, "int32", "A[i]", "# + #", "B[i] = x36"),
+        (int, "bool", "i > 3", "# and #", "if x36:\n        B[i] = 1"),
     ] {
         let func = self::func(signature, &chain(ty, first, step, last));
         let judge = judge();
@@ -350,7 +350,10 @@ fn names_that_stand_for_names_twice_are_not_written_out() {
         let reports = judge.check_pass(&func, &simple.func, &simple.evidence);
         assert!(!reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_))), "{reports:#?}");
         validate(&func, &func);
-        let wrong = self::func(signature, &chain(ty, first, step, last).replacen("range(16)", "range(15)", 1));
+        let wrong = self::func(
+            signature,
+            &chain(ty, first, step, last).replace("] = 1", "] = 2").replace("B[i] = x36", "B[i] = x35"),
+        );
         assert!(!worst(&validate(&func, &wrong)).is_proved());
     }
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());

@@ -100,6 +100,8 @@ const PARTS: &[Part] = &[
             "verify/src/texture.rs",
             "verify/src/texture",
             "verify/src/blocks.rs",
+            "verify/src/blocks/domain.rs",
+            "verify/src/blocks/rounds.rs",
             "verify/src/device.rs",
             "verify/src/view.rs",
         ],

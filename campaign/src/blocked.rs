@@ -303,7 +303,8 @@ impl Blocked {
         ];
         truth.regions =
             [inside(self.reads, 0), inside(self.writes, 0)].map(|is_inside| is_inside || instances.is_empty());
-        truth.initialised = truth.regions[1] || !instances.iter().any(|(_, _, r)| first.is_none_or(|first| *r == first));
+        truth.initialised =
+            truth.regions[1] || !instances.iter().any(|(_, _, r)| first.is_none_or(|first| *r == first));
         truth.updated = truth.regions[1] || !self.has_init;
         let alone = self.reader.as_ref().map_or(0, |reader| reader.depth);
         truth.once = Self::is_once(&instances, outside);

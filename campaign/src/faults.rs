@@ -147,7 +147,11 @@ pub static FAULTS: &[PlantedFault] = &[
     decoy(Area::Lowering, "te-split-commutes", "a loop that was split is low + high * factor"),
     fault(Area::Blocks, "lower-blocks-drops-where", "lower_blocks runs instances that the predicate leaves out"),
     fault(Area::Blocks, "region-ignores-reads", "what a block reads may be anything that is not written"),
-    fault(Area::Blocks, "domain-skips-conditions", "an instance of a block is taken for one that runs whatever the conditions are"),
+    fault(
+        Area::Blocks,
+        "domain-skips-conditions",
+        "an instance of a block is taken for one that runs whatever the conditions are",
+    ),
     fault(Area::Blocks, "scan-in-any-order", "scanned axes of a block may run in any order"),
     fault(Area::Blocks, "scan-at-once", "a loop whose iterations run at once may carry a scanned axis"),
     fault(Area::Blocks, "block-split-unguarded", "split on a block lets iterations run beyond the extent"),

@@ -11,12 +11,13 @@
 //! sum of loops takes as much of each loop as it can, the one with the greatest factor first.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use tilewright_algebra::{Ranges, inverse, linear_in, physical_shape, simplify};
-use tilewright_ir::visit::Substitution;
-use tilewright_ir::{AxisKind, BinaryOp, Block, Expr, For, IndexMap, PrimFunc, Stmt, StmtKind, Var};
-use tilewright_verify::BlockClaim;
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{AxisKind, BinaryOp, Block, BlockAxis, Expr, For, IndexMap, PrimFunc, Stmt, StmtKind, Var};
 use tilewright_verify::reorder::is_small;
+use tilewright_verify::{BlockClaim, Through};
 
 /// Returns a claim for each block, in program order. It is empty where no iteration is found.
 pub fn inverses(func: &PrimFunc) -> Vec<BlockClaim> {
@@ -106,13 +107,61 @@ impl<'a> Walk<'a> {
             counted: together(&counted, &counting).unwrap_or_default(),
             anywhere: solved(&all, &self.loops).unwrap_or_default(),
             own: solved(&local, own).unwrap_or_default(),
+            through: through(&block.axes, &bindings, &self.loops),
         })
+    }
+}
+
+/// The number that all axes are quotients and remainders of, if one of the divisors is no constant: loops over symbolic extents that were
+/// fused, and split again.
+fn through(axes: &[BlockAxis], bindings: &[&Expr], loops: &[&For]) -> Option<Through> {
+    let mut numbers: Vec<Expr> = Vec::new();
+    let mut is_symbolic = false;
+    for binding in bindings {
+        binding.walk(&mut |part| {
+            if let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, number, divisor) = part {
+                let is_part = matches!(&**number, Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, ..));
+                is_symbolic |= divisor.as_const_int().is_none();
+                if !is_part && !numbers.contains(number) {
+                    numbers.push(Expr::clone(number));
+                }
+            }
+        });
+    }
+    let [number] = &numbers[..] else { return None };
+    is_symbolic.then_some(())?;
+    let name = Var::new("f", number.dtype());
+    let extent = axes.iter().map(|axis| axis.extent.clone()).reduce(|size, extent| size * extent)?;
+    let Ok(parts) =
+        (Named { number, name: &name }).exprs(&bindings.iter().map(|&part| part.clone()).collect::<Vec<_>>());
+    let map = IndexMap::new(vec![name.clone()], vec![extent.clone()], parts, Vec::new()).ok()?;
+    let shape: Vec<Expr> = axes.iter().map(|axis| axis.extent.clone()).collect();
+    let claim = inverse(&map, &shape, &[]).ok()?;
+    let back = Substitution::new(&claim.vars, axes.iter().map(|axis| Expr::from(&axis.var)));
+    let wanted = Wanted { target: Expr::from(&name), extent: Some(extent.clone()), value: number.clone() };
+    let values = solved(&[wanted], loops)?;
+    Some(Through { number: number.clone(), value: back.apply(claim.outputs.first()?), extent, name, loops: values })
+}
+
+/// Puts a name in the place of a number.
+struct Named<'a> {
+    number: &'a Expr,
+    name: &'a Var,
+}
+
+impl Rewrite for Named<'_> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        if expr == self.number { Ok(Expr::from(self.name)) } else { self.expr_children(expr) }
     }
 }
 
 /// The part of an axis that the inner loops count, if it is a sum of theirs and of a part that the outer loops count.
 fn local(axis: &Expr, value: &Expr, outer: &[&For], own: &[&For]) -> Wanted {
-    let least = |loops: &[&For]| Substitution::new(loops.iter().map(|inner| &inner.var), loops.iter().map(|inner| inner.min.clone()));
+    let least = |loops: &[&For]| {
+        Substitution::new(loops.iter().map(|inner| &inner.var), loops.iter().map(|inner| inner.min.clone()))
+    };
     let (without_own, without_outer) = (least(own), least(outer));
     let start = without_own.apply(value);
     let rest = without_outer.apply(value) - without_outer.apply(&start);
@@ -152,8 +201,7 @@ fn of(axis: &Wanted, loops: &[&For]) -> Vec<Var> {
 fn together(axes: &[impl std::borrow::Borrow<Wanted>], loops: &[&For]) -> Option<Vec<(Var, Expr)>> {
     let axes: Vec<&Wanted> = axes.iter().map(std::borrow::Borrow::borrow).collect();
     let vars: Vec<Var> = loops.iter().map(|inner| inner.var.clone()).collect();
-    let from_zero =
-        Substitution::new(&vars, loops.iter().map(|inner| Expr::from(&inner.var) + inner.min.clone()));
+    let from_zero = Substitution::new(&vars, loops.iter().map(|inner| Expr::from(&inner.var) + inner.min.clone()));
     let ranges = loops.iter().fold(Ranges::new(), |ranges, inner| ranges.with(&inner.var, &inner.extent));
     let outputs = axes.iter().map(|axis| simplify(&from_zero.apply(&axis.value), &ranges)).collect();
     let domain = loops.iter().map(|inner| inner.extent.clone()).collect();
@@ -171,7 +219,8 @@ fn together(axes: &[impl std::borrow::Borrow<Wanted>], loops: &[&For]) -> Option
 
 /// For axes that are sums of loops, each of its own ones: as much of each loop as there may be, from the greatest factor on.
 fn greedy(axes: &[&Wanted], loops: &[&For]) -> Option<Vec<(Var, Expr)>> {
-    let ranges = loops.iter().fold(Ranges::new(), |ranges, inner| ranges.with_loop(&inner.var, &inner.min, &inner.extent));
+    let ranges =
+        loops.iter().fold(Ranges::new(), |ranges, inner| ranges.with_loop(&inner.var, &inner.min, &inner.extent));
     let mut found: Vec<(Var, Expr)> = Vec::new();
     for axis in axes {
         let mut terms = Vec::new();

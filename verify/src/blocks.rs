@@ -51,6 +51,23 @@ pub struct BlockClaim {
     pub anywhere: Vec<(Var, Expr)>,
     /// The values of the loops that run nothing but the block, in terms of its axes and of the loops outside of them.
     pub own: Vec<(Var, Expr)>,
+    /// The values of all loops, if all axes are parts of one number that the loops make.
+    pub through: Option<Through>,
+}
+
+/// A number between loops and axes: `a * 32 + b` for loops that were fused and split, of which `n` and `m` are the axes.
+#[derive(Clone, Debug)]
+pub struct Through {
+    /// The number, in terms of the loops.
+    pub number: Expr,
+    /// Its value, in terms of the axes.
+    pub value: Expr,
+    /// It is less than this, and not negative.
+    pub extent: Expr,
+    /// The name that the values of the loops have for it.
+    pub name: Var,
+    /// The values of the loops.
+    pub loops: Vec<(Var, Expr)>,
 }
 
 /// What is known of the loops of a function.
@@ -233,7 +250,6 @@ impl Placed<'_> {
         }
         found
     }
-
 }
 
 /// An access lies in one of the regions.

@@ -85,7 +85,7 @@ pub mod verdict;
 mod view;
 mod words;
 
-pub use blocks::BlockClaim;
+pub use blocks::{BlockClaim, Through};
 pub use door::Grounds;
 pub use judge::{Config, Judge, Place, Report, Side};
 pub use layout::LayoutClaim;

@@ -27,6 +27,8 @@ mod parts;
 mod solve;
 mod table;
 
+use std::collections::{HashMap, HashSet};
+
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Diagnostic, Expr, IndexMap, InverseClaim, Var};
 
@@ -172,9 +174,22 @@ fn zero(var: &Var) -> Expr {
 /// Returns variables for the physical indices, named after the logical indices they are made of: `c_outer`,
 /// `n_h_fused`.
 fn physical_vars(map: &IndexMap) -> Vec<Var> {
-    let mut names: Vec<String> = Vec::new();
+    // The outputs that a variable is in.
+    let mut users: HashMap<Var, usize> = HashMap::new();
+    for var in map.outputs().iter().flat_map(Expr::vars) {
+        *users.entry(var).or_default() += 1;
+    }
+    let (mut names, mut taken) = (Vec::new(), HashSet::new());
+    let mut numbers: HashMap<String, usize> = HashMap::new();
     for output in map.outputs() {
-        names.push(unused(&physical_name(map, output), &names));
+        let base = physical_name(map, output, &users);
+        let number = numbers.entry(base.clone()).or_default();
+        let mut name = if *number == 0 { base.clone() } else { format!("{base}_{number}") };
+        while !taken.insert(name.clone()) {
+            *number += 1;
+            name = format!("{base}_{number}");
+        }
+        names.push(name);
     }
     names.into_iter().zip(map.outputs()).map(|(name, output)| Var::new(name, output.dtype())).collect()
 }
@@ -186,11 +201,11 @@ fn unused(base: &str, taken: &[String]) -> String {
 }
 
 /// Returns the name for the physical index that an output computes.
-fn physical_name(map: &IndexMap, output: &Expr) -> String {
+fn physical_name(map: &IndexMap, output: &Expr, users: &HashMap<Var, usize>) -> String {
     let used: Vec<_> = output.vars().into_iter().filter(|var| map.vars().contains(var)).collect();
     let names: Vec<_> = used.iter().map(Var::name).collect();
     // A part of an index is named by which part it is.
-    let is_part = |var: &Var| map.outputs().iter().filter(|output| output.vars().contains(var)).count() > 1;
+    let is_part = |var: &Var| users.get(var).is_some_and(|users| *users > 1);
     let part = match output {
         Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Shr, ..) => "_outer",
         Expr::Binary(BinaryOp::FloorMod | BinaryOp::BitAnd, inner, _) => match **inner {

@@ -8,21 +8,23 @@
 //! ```
 //!
 //! Memory that the function allocates may be computed only as far as somebody reads it: `compute_at` and `cache_read` of TVM leave the
-//! domain as it is and run the rest no more. So each element that is read has to be one whose instance runs, in the same round where the
+//! domain as it is and run the rest no more. An instance that a condition leaves out and that would write outside of a buffer is none. So each element that is read has to be one whose instance runs, in the same round where the
 //! reader is in it, and anywhere otherwise. Other instances that do not run are a reason to doubt the block, and no error: the copy that
 //! TVM's `cache_write` makes of a buffer that is written in part has the whole buffer for its domain.
 
-use tilewright_ir::visit::Substitution;
+use std::convert::Infallible;
+
+use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, Expr, PrimFunc, Stmt, StmtKind, Var, sabotage};
 
-use super::{BlockClaim, Placed, same, within};
+use super::{BlockClaim, Placed, Through, same, within};
 use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, all_of, unsupported};
 use crate::method::Method;
 use crate::pass::holds;
 use crate::path::{Path, Step, sites};
-use crate::reorder::is_small;
 use crate::reason::{Reason, ReasonKind};
+use crate::reorder::is_small;
 use crate::verdict::Verdict;
 
 /// What has to hold of an iteration that is claimed.
@@ -32,11 +34,18 @@ struct Needed {
     outside: Vec<Step>,
     /// Conditions of the iteration, and that it runs the instance of the axes.
     goals: Vec<Expr>,
+    /// What `T.where` asks of the iteration.
+    predicate: Option<Expr>,
 }
 
 impl Placed<'_> {
     /// Each instance of the domain runs, or is one that nobody needs.
     pub(super) fn whole(&self, judge: &Judge, claim: &BlockClaim) -> Decision {
+        if let Some(through) = claim.through.as_ref().map(|through| self.all_through(judge, through))
+            && through.0.is_proved()
+        {
+            return through;
+        }
         let all = self.all_anywhere(judge, &claim.anywhere);
         if all.0.is_proved() {
             return all;
@@ -66,7 +75,72 @@ impl Placed<'_> {
                 known.insert(counter, Expr::from(&axis.var));
             }
         }
-        all_of(needed.goals.iter().map(|cond| holds(judge, &path, cond)))
+        // What `T.where` leaves out may be what would write outside of a buffer.
+        let mut written = path.clone();
+        written.steps.extend(self.stores_inside());
+        let ask = |cond: &Expr, path: &Path| holds(judge, path, cond);
+        let goals = needed.goals.iter().map(|cond| ask(cond, &path));
+        all_of(goals.chain(needed.predicate.iter().map(|cond| ask(cond, &written))))
+    }
+
+    /// Each instance of the domain runs somewhere: its number is in range and has its axes, and each number in range is that of an iteration.
+    fn all_through(&self, judge: &Judge, claim: &Through) -> Decision {
+        let number = Var::new(claim.name.name(), claim.name.dtype());
+        let named = Substitution::new([&claim.name], [Expr::from(&number)]);
+        let there = Substitution::new(
+            claim.loops.iter().map(|(var, _)| var),
+            claim.loops.iter().map(|(_, value)| named.apply(value)),
+        );
+        let zero = claim.number.clone() - claim.number.clone();
+        let mut inside = Path { steps: std::iter::empty().collect(), ..self.path.clone() };
+        let mut outside = inside.clone();
+        let mut reached = Vec::new();
+        for step in &self.path.steps {
+            match step {
+                Step::Loop(var, ..) if there.get(var).is_some() => {
+                    reached.extend(step.conditions(&there).unwrap_or_default());
+                }
+                Step::Loop(..) | Step::Let(..) | Step::Guard(..) => {
+                    return unsupported("the loops are not all that makes the number".to_owned());
+                }
+            }
+        }
+        reached.push(same(&there.apply(&claim.number), &Expr::from(&number)));
+        let first = Expr::int_of(0, claim.name.dtype().scalar).unwrap_or(zero);
+        inside.steps.push(Step::Loop(number, first.clone(), claim.extent.clone()));
+        for axis in &self.block.axes {
+            outside.steps.push(Step::Loop(axis.var.clone(), axis.min.clone(), axis.extent.clone()));
+        }
+        let mut needed = vec![within(&claim.value, &first, &claim.extent)];
+        let loops = self.path.loops();
+        let values = self.axes().map(|(axis, value)| (value, Some(axis)));
+        for (expr, axis) in values.chain(self.parts.predicate.map(|cond| (cond, None))) {
+            let Ok(cut) = (Cut { number: &claim.number, value: &claim.value }).expr(expr);
+            if cut.vars().iter().any(|var| loops.contains(var)) {
+                return unsupported(format!("`{expr}` is no part of the number"));
+            }
+            needed.push(axis.map_or_else(|| cut.clone(), |axis| same(&cut, &Expr::from(&axis.var))));
+        }
+        let reached = reached.iter().map(|cond| holds(judge, &inside, cond));
+        all_of(reached.chain(needed.iter().map(|cond| holds(judge, &outside, cond))))
+    }
+
+    /// Conditions that the elements which an instance stores to are in their buffers. What writes outside of them is no instance.
+    fn stores_inside(&self) -> Vec<Step> {
+        let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
+        let is_of_call = |var: &Var| self.path.symbols.contains(var) || self.path.scalars.contains(var);
+        let is_known =
+            |index: &Expr| !index.reads_memory() && index.vars().iter().all(|var| is_axis(var) || is_of_call(var));
+        let mut found = Vec::new();
+        for (buffer, indices) in self.written() {
+            let known =
+                indices.iter().zip(&buffer.shape).filter(|(index, _)| index.dtype().is_scalar() && is_known(index));
+            found.extend(known.map(|(index, extent)| {
+                let zero = Expr::int_of(0, index.dtype().scalar).unwrap_or_else(|| index.clone() - index.clone());
+                Step::Guard(within(index, &zero, extent), true)
+            }));
+        }
+        found
     }
 
     /// The conditions under which the claimed iteration runs, and that its instance is the one of the axes; of the steps from `first` on.
@@ -95,12 +169,13 @@ impl Placed<'_> {
                 Step::Guard(..) => goals.extend(step.conditions(&at).unwrap_or_default()),
             }
         }
-        goals.extend(self.parts.predicate.map(|cond| at.apply(cond)));
+        let mut predicate = self.parts.predicate.map(|cond| at.apply(cond));
         if sabotage::on("domain-skips-conditions") {
             goals.clear();
+            predicate = None;
         }
         goals.extend(self.axes().map(|(axis, value)| same(&at.apply(value), &Expr::from(&axis.var))));
-        Ok(Needed { outside, goals })
+        Ok(Needed { outside, goals, predicate })
     }
 
     /// The instance of each element that is read runs. `None` if it is not only memory of the function that the block writes, or if
@@ -131,14 +206,9 @@ impl Placed<'_> {
     }
 
     /// The instance of the element that a load reads runs.
-    fn runs_for(
-        &self,
-        judge: &Judge,
-        load: &Access,
-        written: &[(&Buffer, &[Expr])],
-        claim: &BlockClaim,
-    ) -> Decision {
-        let is_axis = |index: &Expr| matches!(index, Expr::Var(var) if self.block.axes.iter().any(|axis| axis.var == *var));
+    fn runs_for(&self, judge: &Judge, load: &Access, written: &[(&Buffer, &[Expr])], claim: &BlockClaim) -> Decision {
+        let is_axis =
+            |index: &Expr| matches!(index, Expr::Var(var) if self.block.axes.iter().any(|axis| axis.var == *var));
         let by_axes = |(buffer, indices): &&(&Buffer, &[Expr])| {
             **buffer == load.buffer && indices.iter().all(|index| is_axis(index) || index.as_const_int().is_some())
         };
@@ -175,8 +245,23 @@ impl Placed<'_> {
         }
         // The reader may run where the block does not.
         let outside = needed.outside.iter().flat_map(|step| step.conditions(&element).unwrap_or_default());
-        let goals: Vec<Expr> = outside.chain(needed.goals.iter().map(|cond| element.apply(cond))).collect();
+        let goals: Vec<Expr> =
+            outside.chain(needed.goals.iter().chain(&needed.predicate).map(|cond| element.apply(cond))).collect();
         all_of(goals.iter().map(|cond| holds(judge, &path, cond)))
+    }
+}
+
+/// Puts a value in the place of a number.
+struct Cut<'a> {
+    number: &'a Expr,
+    value: &'a Expr,
+}
+
+impl Rewrite for Cut<'_> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        if expr == self.number { Ok(self.value.clone()) } else { self.expr_children(expr) }
     }
 }
 

@@ -188,8 +188,9 @@ impl Placed<'_> {
             is_upwards = truth(true);
         }
         let in_order = || holds(judge, &ordered, &is_upwards);
-        let is_at_once =
-            |at: &usize| self.loops.kinds.get(&loops[*at]).is_none_or(|kind| kind.is_concurrent()) && !sabotage::on("scan-at-once");
+        let is_at_once = |at: &usize| {
+            self.loops.kinds.get(&loops[*at]).is_none_or(|kind| kind.is_concurrent()) && !sabotage::on("scan-at-once")
+        };
         let at_once = (0..loops.len()).filter(is_at_once).map(|at| {
             // Iterations of a concurrent loop are compared in one iteration of the loops outside of it.
             let mut path = both.clone();

@@ -30,9 +30,9 @@ use tilewright_ir::{
 };
 
 pub(crate) use conditions::{as_before, in_terms_of_before, is_known};
-pub use statement::{Program, Statement, domain, program};
 pub(crate) use statement::is_kept;
 pub use statement::is_small;
+pub use statement::{Program, Statement, domain, program};
 
 use crate::access::Base;
 use crate::claims::{Relation, parameters};
