@@ -509,3 +509,145 @@ fn what_is_no_block_is_one_error_at_its_place() {
         assert_eq!(errors(&format!("        with {head}:\n            C[x] = T.float32(0)")), [message], "{head}");
     }
 }
+
+/// The row about `subject` is not proved.
+#[track_caller]
+fn unproved(subject: &str, text: &str) {
+    let open = claims(text);
+    assert!(open.iter().any(|row| row.contains(subject)), "{open:#?}");
+}
+
+#[test]
+fn claims_that_were_proved_though_they_are_wrong() {
+    // A store to another element of the row.
+    unproved(
+        "domain of block X",
+        r#"
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    X = T.alloc_buffer((8, 2), "float32")
+    for i, j in T.grid(8, 2):
+        X[i, j] = T.float32(0)
+    for i in range(1):
+        with T.sblock("X"):
+            vi = T.axis.spatial(8, i)
+            X[vi, 0] = A[vi]
+            X[vi, 1] = A[vi]
+    for i in range(8):
+        with T.sblock("C"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = X[vi, 1]
+"#,
+    );
+    // Memory that changes decides which instances run.
+    unproved(
+        "domain of block B",
+        r#"
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    F = T.alloc_buffer((1,), "int32")
+    F[0] = 0
+    for i in range(8):
+        if F[0] < 4:
+            with T.sblock("B"):
+                vi = T.axis.spatial(8, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = A[vi]
+        F[0] = F[0] + 1
+"#,
+    );
+    // A flag lets one instance run.
+    unproved(
+        "domain of block X",
+        r#"
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    F = T.alloc_buffer((1,), "int32")
+    F[0] = 0
+    X = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        X[i] = T.float32(0)
+    for i in range(8):
+        if F[0] == 0:
+            with T.sblock("X"):
+                vi = T.axis.spatial(8, i)
+                X[vi] = A[vi]
+            F[0] = 1
+    for i in range(8):
+        with T.sblock("C"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = X[vi]
+"#,
+    );
+    // A name hides the loop that counts down.
+    unproved(
+        "scanned axes of block B",
+        r#"
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), D: T.Buffer((4,), "float32")):
+    for t in range(4):
+        D[t] = T.float32(1)
+        x: T.int32 = 6 - t * 2
+        for i in range(2):
+            with T.sblock("B"):
+                vi = T.axis.scan((x, x + 2), x + i)
+                B[vi] = T.if_then_else(vi > 0, B[T.max(vi - 1, 0)], T.float32(0)) + A[vi]
+"#,
+    );
+    // Sums that go on in another round.
+    unproved(
+        "instances of block B",
+        r#"
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8,), "float32"), D: T.Buffer((2,), "float32")):
+    for i in range(8):
+        with T.sblock("init"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = T.float32(0)
+    for r in range(2):
+        D[r] = T.float32(1)
+        for i, k in T.grid(8, 4):
+            with T.sblock("B"):
+                vi = T.axis.spatial(8, i)
+                vk = T.axis.reduce(4, k)
+                B[vi] = B[vi] + A[vi, vk]
+"#,
+    );
+}
+
+#[test]
+fn the_domain_of_an_axis_may_depend_on_other_axes_and_names() {
+    holds(
+        r#"
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        for k in range(i + 1):
+            with T.sblock("tri"):
+                vi = T.axis.spatial(8, i)
+                vk = T.axis.reduce((0, vi + 1), k)
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vk]
+"#,
+    );
+    unproved(
+        "block B",
+        r#"
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8,), "float32"), D: T.Buffer((4,), "float32")):
+    for j in range(8):
+        for t in range(2):
+            D[t] = T.float32(1)
+            x: T.int32 = t * 2
+            for i in range(2):
+                with T.sblock("B"):
+                    vj = T.axis.spatial(8, j)
+                    vk = T.axis.reduce((x, x + 2), x + i)
+                    with T.init():
+                        B[vj] = T.float32(0)
+                    B[vj] = B[vj] + A[vj, vk]
+"#,
+    );
+}

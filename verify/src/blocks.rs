@@ -137,6 +137,17 @@ impl Loops {
     }
 }
 
+/// Counts the stores to some buffers in the body of each loop of a statement; returns the number in all of it.
+fn count_stores(stmt: &Stmt, buffers: &[Buffer], counts: &mut HashMap<Var, usize>) -> usize {
+    let is_store =
+        matches!(&stmt.kind, StmtKind::Store { buffer, .. } if buffers.iter().any(|other| other.aliases(buffer)));
+    let inside: usize = stmt.children().map(|child| count_stores(child, buffers, counts)).sum();
+    if let StmtKind::For(inner) = &stmt.kind {
+        counts.insert(inner.var.clone(), inside);
+    }
+    usize::from(is_store) + inside
+}
+
 /// The number of actions of a statement.
 fn actions(stmt: &Stmt) -> usize {
     Loops::default().collect(stmt)
@@ -210,6 +221,72 @@ impl Placed<'_> {
         let mut path = self.running();
         path.steps.push(Step::Let(axis.var.clone(), value.clone()));
         path
+    }
+
+    /// The variables that some values depend on, also through names.
+    fn behind<'e>(&self, values: impl IntoIterator<Item = &'e Expr>) -> HashSet<Var> {
+        let mut found: HashSet<Var> = values.into_iter().flat_map(Expr::vars).collect();
+        let mut steps: Vec<&Step> = self.path.steps.iter().collect();
+        while let Some(step) = steps.pop() {
+            if let Step::Let(var, value) = step
+                && found.contains(var)
+            {
+                found.extend(value.vars());
+            }
+        }
+        found
+    }
+
+    /// Whether a value, or a name that it depends on, is read from memory that the function writes: it may differ in each iteration.
+    fn changes(&self, value: &Expr) -> bool {
+        let behind = self.behind([value]);
+        let is_behind = |step: &&Step| matches!(step, Step::Let(var, _) if behind.contains(var));
+        let names = self.path.steps.iter().filter(is_behind).flat_map(Step::exprs);
+        let is_written = |expr: &Expr| {
+            let mut found = false;
+            expr.walk(&mut |part| {
+                found |= matches!(part, Expr::Load { buffer, .. } if !self.path.constant.contains(buffer));
+            });
+            found
+        };
+        is_written(value) || names.into_iter().any(is_written)
+    }
+
+    /// A condition holds at the end of a path, on which every variable of it has a value.
+    fn holds(&self, judge: &Judge, path: &Path, cond: &Expr) -> Decision {
+        let mut known: HashSet<Var> = path.symbols.iter().chain(&path.scalars).cloned().collect();
+        let mut asked = Vec::new();
+        for step in &path.steps {
+            asked.extend(step.exprs().flat_map(Expr::vars).filter(|var| !known.contains(var)));
+            if let Step::Loop(var, ..) | Step::Let(var, _) = step {
+                known.insert(var.clone());
+            }
+        }
+        asked.extend(cond.vars().into_iter().filter(|var| !known.contains(var)));
+        match asked.first() {
+            Some(var) => unsupported(format!("`{var}` has a value only inside of block {}", self.block.name)),
+            None => holds(judge, path, cond),
+        }
+    }
+
+    /// The buffers of which an instance reads the elements that it writes, and which it does not initialise: what runs twice is not what
+    /// runs once.
+    fn updated(&self) -> Vec<Buffer> {
+        let (mut stores, mut loads) = (Vec::new(), Vec::new());
+        self.parts.body.walk(&mut |stmt| {
+            if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
+                stores.push((buffer.clone(), indices.clone()));
+            }
+            for expr in stmt.exprs() {
+                expr.walk(&mut |part| {
+                    if let Expr::Load { buffer, indices } = part {
+                        loads.push((buffer.clone(), indices.to_vec()));
+                    }
+                });
+            }
+        });
+        let updated = loads.into_iter().filter(|load| !self.block.has_init && stores.contains(load));
+        updated.map(|(buffer, _)| buffer).collect()
     }
 
     /// The axes whose values come one after the other in a round: reduced and scanned ones.

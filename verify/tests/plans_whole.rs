@@ -31,7 +31,19 @@ fn verdict(body: &str, claim: impl Fn(&Expr) -> Vec<Instance>) -> Verdict {
     let reports = judge().check_plan_of(&graph, &plan, rules, &[Some(&func)], &find);
     let report = reports.last().unwrap();
     assert_eq!(report.obligation, Obligation::Defined);
+    let stores_operand = body.contains(" A[i] =");
+    let access = reports.iter().find(|report| report.obligation == Obligation::PlanAccess).unwrap();
+    assert_eq!(access.verdict.is_proved(), !stores_operand, "{}", access.verdict);
     report.verdict.clone()
+}
+
+#[test]
+fn a_step_stores_to_nothing_that_it_only_reads() {
+    let body = "for i in range(100000):\n    B[i] = A[i]";
+    let here = |x: &Expr| vec![case(None, 0, vec![x.clone()])];
+    assert!(verdict(body, here).is_proved());
+    // The helper asks that *plan-access* is not proved.
+    verdict(&format!("{body}\n    A[i] = T.float32(0)"), here);
 }
 
 fn case(when: Option<Expr>, store: usize, at: Vec<Expr>) -> Instance {

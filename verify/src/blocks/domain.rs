@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Memory that the function allocates may be computed only as far as somebody reads it: `compute_at` and `cache_read` of TVM leave the
-//! domain as it is and run the rest no more. An instance that a condition leaves out and that would write outside of a buffer is none. So each element that is read has to be one whose instance runs, in the same round where the
-//! reader is in it, and anywhere otherwise. Other instances that do not run are a reason to doubt the block, and no error: the copy that
+//! domain as it is and run the rest no more. An instance that a condition leaves out and that would write outside of a buffer is none. So each
+//! element that is read has to be one whose instance runs, in the same round where the reader is in it, and anywhere otherwise. Other instances that do not run are a reason to doubt the block, and no error: the copy that
 //! TVM's `cache_write` makes of a buffer that is written in part has the whole buffer for its domain.
 
 use std::convert::Infallible;
@@ -21,8 +21,7 @@ use super::{BlockClaim, Placed, Through, same, within};
 use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, all_of, unsupported};
 use crate::method::Method;
-use crate::pass::holds;
-use crate::path::{Path, Step, sites};
+use crate::path::{Path, Step, is_premise, sites};
 use crate::reason::{Reason, ReasonKind};
 use crate::reorder::is_small;
 use crate::verdict::Verdict;
@@ -78,7 +77,7 @@ impl Placed<'_> {
         // What `T.where` leaves out may be what would write outside of a buffer.
         let mut written = path.clone();
         written.steps.extend(self.stores_inside());
-        let ask = |cond: &Expr, path: &Path| holds(judge, path, cond);
+        let ask = |cond: &Expr, path: &Path| self.holds(judge, path, cond);
         let goals = needed.goals.iter().map(|cond| ask(cond, &path));
         all_of(goals.chain(needed.predicate.iter().map(|cond| ask(cond, &written))))
     }
@@ -121,8 +120,8 @@ impl Placed<'_> {
             }
             needed.push(axis.map_or_else(|| cut.clone(), |axis| same(&cut, &Expr::from(&axis.var))));
         }
-        let reached = reached.iter().map(|cond| holds(judge, &inside, cond));
-        all_of(reached.chain(needed.iter().map(|cond| holds(judge, &outside, cond))))
+        let reached = reached.iter().map(|cond| self.holds(judge, &inside, cond));
+        all_of(reached.chain(needed.iter().map(|cond| self.holds(judge, &outside, cond))))
     }
 
     /// Conditions that the elements which an instance stores to are in their buffers. What writes outside of them is no instance.
@@ -163,7 +162,12 @@ impl Placed<'_> {
                     at.insert(var, value);
                     inside.push(var.clone());
                 }
-                Step::Guard(cond, _) if first == 0 && !cond.vars().iter().any(|var| inside.contains(var)) => {
+                // What is read from memory that changes may let some iterations run and others not.
+                Step::Guard(cond, _)
+                    if first == 0
+                        && is_premise(cond, &self.path.constant)
+                        && !cond.vars().iter().any(|var| inside.contains(var)) =>
+                {
                     outside.push(step.clone());
                 }
                 Step::Guard(..) => goals.extend(step.conditions(&at).unwrap_or_default()),
@@ -212,7 +216,10 @@ impl Placed<'_> {
         let by_axes = |(buffer, indices): &&(&Buffer, &[Expr])| {
             **buffer == load.buffer && indices.iter().all(|index| is_axis(index) || index.as_const_int().is_some())
         };
-        let Some((_, indices)) = written.iter().find(by_axes) else {
+        // Stores to other elements of the buffer would be written by other instances.
+        let mut others = written.iter().filter(|(buffer, _)| buffer.aliases(&load.buffer));
+        let found = others.next().filter(by_axes).filter(|first| others.all(|other| other == *first));
+        let Some((_, indices)) = found else {
             return unsupported(format!("which instance writes `{}` is not known", load.text));
         };
         let is_shared = |(one, two): &(&Step, &Step)| one == two;
@@ -247,7 +254,7 @@ impl Placed<'_> {
         let outside = needed.outside.iter().flat_map(|step| step.conditions(&element).unwrap_or_default());
         let goals: Vec<Expr> =
             outside.chain(needed.goals.iter().chain(&needed.predicate).map(|cond| element.apply(cond))).collect();
-        all_of(goals.iter().map(|cond| holds(judge, &path, cond)))
+        all_of(goals.iter().map(|cond| self.holds(judge, &path, cond)))
     }
 }
 

@@ -9,13 +9,14 @@
 //!
 //! Two statements are about two iterations of one round: the way of the first, then that of the second with variables of its own.
 
+use std::collections::HashMap;
+
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{AxisKind, BlockAxis, Expr, UnaryOp, Var, sabotage};
 
-use super::{Placed, actions, either, same, truth};
+use super::{Placed, actions, count_stores, either, same, truth};
 use crate::judge::{Decision, Judge, all_of, suspected, unsupported};
 use crate::lanes::{one_to_one, renamed};
-use crate::pass::holds;
 use crate::path::{Path, Step};
 
 /// Two iterations of a round.
@@ -31,14 +32,26 @@ struct Twice {
 impl Placed<'_> {
     /// The number of steps before the first loop that counts a reduced or scanned axis.
     fn counting(&self) -> usize {
-        let counts = |var: &Var| self.counted().any(|(_, value)| value.vars().contains(var));
-        self.first_loop(counts)
+        let behind = self.behind(self.counted().map(|(_, value)| value));
+        self.first_loop(|var| behind.contains(var))
     }
 
     /// The number of steps before the first loop that runs nothing but the block.
     pub(super) fn alone(&self) -> usize {
         let n_actions = actions(self.stmt);
         self.first_loop(|var| self.loops.actions.get(var) == Some(&n_actions))
+    }
+
+    /// The number of steps before the first loop in which nobody but the block writes what it updates: nothing begins anew in there.
+    fn begun(&self) -> usize {
+        let updated = self.updated();
+        if updated.is_empty() {
+            return self.path.steps.len();
+        }
+        let (mut counts, mut nothing) = (HashMap::new(), HashMap::new());
+        count_stores(&self.func.body, &updated, &mut counts);
+        let own = count_stores(self.stmt, &updated, &mut nothing);
+        self.first_loop(|var| counts.get(var) == Some(&own))
     }
 
     /// The number of steps before the first loop like this inside the outer block; all of them if there is none.
@@ -50,6 +63,9 @@ impl Placed<'_> {
 
     /// The steps that all iterations of a round share, and the others; or why there are no rounds to speak of.
     fn split(&self, round: usize) -> Result<(Path, Path), String> {
+        if let Some(value) = self.parts.bindings.iter().find(|value| self.changes(value)) {
+            return Err(format!("`{value}` is read from memory that changes"));
+        }
         let running = self.running();
         let (mut shared, mut own) = (Vec::new(), Vec::new());
         for (at, step) in running.steps.iter().enumerate() {
@@ -76,7 +92,7 @@ impl Placed<'_> {
     /// hold: the loop may be what was left of the tiles of a consumer. Where an axis is opaque, nothing is said about such loops.
     pub(super) fn once(&self, judge: &Judge, is_open: bool) -> Decision {
         let counting = self.counting();
-        let alone = if is_open { counting } else { self.alone().min(counting) };
+        let alone = if is_open { counting } else { self.alone().min(self.begun()).min(counting) };
         let wide = self.once_from(judge, alone);
         if wide.0.is_proved() || alone == counting && self.counted().next().is_some() {
             return wide;
@@ -104,7 +120,7 @@ impl Placed<'_> {
         }
         let loops = own.loops();
         let is_same = |var: &Var| same(&Expr::from(var), &renames.apply(&Expr::from(var)));
-        all_of(loops.iter().map(|var| holds(judge, &both, &is_same(var))))
+        all_of(loops.iter().map(|var| self.holds(judge, &both, &is_same(var))))
     }
 
     /// The map from the loops of a round to the axes is injective.
@@ -140,8 +156,12 @@ impl Placed<'_> {
             return unsupported(format!("loop {var} counts a reduced axis and another one"));
         }
         path.steps.extend(own.steps.iter().cloned());
-        for (axis, _) in self.counted() {
-            path.steps.push(Step::Loop(axis.var.clone(), axis.min.clone(), axis.extent.clone()));
+        for (axis, value) in self.axes() {
+            path.steps.push(if is_counted(axis) {
+                Step::Loop(axis.var.clone(), axis.min.clone(), axis.extent.clone())
+            } else {
+                Step::Let(axis.var.clone(), value.clone())
+            });
         }
         let there = Substitution::new(claim.iter().map(|(var, _)| var), claim.iter().map(|(_, value)| value.clone()));
         let mut needed: Vec<Expr> = Vec::new();
@@ -149,7 +169,7 @@ impl Placed<'_> {
             needed.extend(step.conditions(&there).unwrap_or_default());
         }
         needed.extend(self.counted().map(|(axis, value)| same(&there.apply(value), &Expr::from(&axis.var))));
-        all_of(needed.iter().map(|cond| holds(judge, &path, cond)))
+        all_of(needed.iter().map(|cond| self.holds(judge, &path, cond)))
     }
 
     /// In a round, no iteration of an element comes before the one that initialises it.
@@ -158,12 +178,16 @@ impl Placed<'_> {
             Ok(found) => found,
             Err(reason) => return unsupported(reason),
         };
+        // The domain of an axis may depend on the axes before it.
+        let values =
+            Substitution::new(self.axes().map(|(axis, _)| &axis.var), self.axes().map(|(_, value)| value.clone()));
         for (axis, value) in self.axes() {
             let second = renames.apply(value);
-            let known = if axis.kind == AxisKind::Reduce { same(&second, &axis.min) } else { same(value, &second) };
+            let first = || renames.apply(&values.apply(&axis.min));
+            let known = if axis.kind == AxisKind::Reduce { same(&second, &first()) } else { same(value, &second) };
             both.steps.push(Step::Guard(known, true));
         }
-        holds(judge, &both, &Expr::unary(UnaryOp::Not, is_earlier(&own.loops(), &renames)))
+        self.holds(judge, &both, &Expr::unary(UnaryOp::Not, is_earlier(&own.loops(), &renames)))
     }
 
     /// In a round, the instances of an element run in the order of the scanned axes, the first one first, and no two of them at once.
@@ -187,7 +211,7 @@ impl Placed<'_> {
         if sabotage::on("scan-in-any-order") {
             is_upwards = truth(true);
         }
-        let in_order = || holds(judge, &ordered, &is_upwards);
+        let in_order = || self.holds(judge, &ordered, &is_upwards);
         let is_at_once = |at: &usize| {
             self.loops.kinds.get(&loops[*at]).is_none_or(|kind| kind.is_concurrent()) && !sabotage::on("scan-at-once")
         };
@@ -199,7 +223,7 @@ impl Placed<'_> {
             }
             let (one, two) = (Expr::from(&loops[at]), renames.apply(&Expr::from(&loops[at])));
             path.steps.push(Step::Guard(one.lt(two), true));
-            all_of(of_kind(AxisKind::Scan).map(|value| holds(judge, &path, &same(value, &renames.apply(value)))))
+            all_of(of_kind(AxisKind::Scan).map(|value| self.holds(judge, &path, &same(value, &renames.apply(value)))))
         });
         all_of(std::iter::once_with(in_order).chain(at_once))
     }

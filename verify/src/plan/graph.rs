@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{Graph, MemoryPlan, PoolPlace, PoolRules, PrimFunc, TensorRole};
+use tilewright_ir::{Expr, Graph, MemoryPlan, PoolPlace, PoolRules, PrimFunc, StmtKind, TensorRole};
 
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
@@ -146,6 +146,38 @@ fn places_exist(graph: &Graph, plan: &MemoryPlan) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// How the function of a step uses its parameters in another way than the step: it stores to what the step reads, or a symbol of its shapes
+/// cannot be the extent of the tensor.
+pub(super) fn other_use(planned: &Planned<'_>, number: usize) -> Option<String> {
+    let func = planned.functions.get(number).copied().flatten()?;
+    let (step, name) = (&planned.graph.steps[number], planned.step_name(number));
+    let tensors = step.reads.iter().chain(&step.writes);
+    for (position, (param, &tensor)) in func.params.iter().zip(tensors).enumerate() {
+        let Some(buffer) = func.param_buffer(param) else { continue };
+        let mut is_stored = false;
+        func.body.walk(&mut |stmt| {
+            is_stored |= matches!(&stmt.kind, StmtKind::Store { buffer: other, .. } if other.aliases(buffer));
+        });
+        if is_stored && position < step.reads.len() {
+            return Some(format!("{name} only reads `{}`, and `{}` stores to it", planned.name(tensor), func.name));
+        }
+        let extents = &planned.graph.tensors[tensor].shape;
+        for (extent, &value) in buffer.shape.iter().zip(extents).filter(|_| buffer.rank() == extents.len()) {
+            if let Expr::Var(var) = extent
+                && let Some((_, most)) = var.dtype().scalar.integer_range()
+                && i128::from(value) > most
+            {
+                let tensor = planned.name(tensor);
+                return Some(format!(
+                    "an extent of `{tensor}` is {value}, which is no value of `{var}` in `{}`",
+                    func.name
+                ));
+            }
+        }
+    }
+    None
 }
 
 /// The counterexample of a step that writes memory which it also reads, or which it writes twice, or which the caller owns.

@@ -182,7 +182,12 @@ fn plan_access(planned: &Planned<'_>) -> Decision {
     if planned.graph.steps.is_empty() {
         return (Verdict::Vacuous(Reason::new(ReasonKind::Empty, "the graph has no steps")), Method::Evaluation);
     }
-    evaluated((0..planned.graph.steps.len()).find_map(|step| graph::clash(planned, step)))
+    let steps = 0..planned.graph.steps.len();
+    let decided = evaluated(steps.clone().find_map(|step| graph::clash(planned, step)));
+    match steps.filter(|_| decided.0.is_proved()).find_map(|step| graph::other_use(planned, step)) {
+        Some(reason) => (Verdict::Unknown(Reason::unsupported(reason)), Method::Evaluation),
+        None => decided,
+    }
 }
 
 /// Refuted by a counterexample; proved if there is none.

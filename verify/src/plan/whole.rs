@@ -340,7 +340,13 @@ fn tried(buffer: &Buffer, stores: &[&Touch]) -> Option<Tried> {
 /// # Errors
 /// There are too many iterations, or something decides about them that is not known.
 fn read(func: &PrimFunc, buffer: &Buffer, left: &BTreeSet<usize>) -> Result<Option<(Counterexample, usize)>, String> {
-    for load in touches(func).iter().filter(|touch| !touch.is_store && touch.access.buffer.aliases(buffer)) {
+    let all = touches(func);
+    let (stores, loads): (Vec<&Touch>, Vec<&Touch>) =
+        all.iter().filter(|touch| touch.access.buffer.aliases(buffer)).partition(|touch| touch.is_store);
+    if let Some(store) = stores.first() {
+        return Err(format!("it stores to `{}`", store.access.text));
+    }
+    for load in loads {
         let text = &load.access.text;
         let tried = each_element(load, buffer, &mut |element, bindings| {
             let here = || at_point(&load.access.path, bindings, format!("`{text}`"));
