@@ -2,6 +2,8 @@
 //! ones that must never be refuted. What is refuted was executed.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fmt::Write as _;
+
 use tilewright::pipeline::{self, pair};
 use tilewright_ir::PrimFunc;
 use tilewright_verify::{Config, Judge, Method, Obligation, Report, Verdict};
@@ -328,7 +330,7 @@ fn names_that_stand_for_names_twice_are_not_written_out() {
         let mut body = format!("for i in range(16):\n    x0: T.{ty} = {first}\n");
         for name in 1..=36 {
             let value = step.replace('#', &format!("x{}", name - 1));
-            body.push_str(&format!("    x{name}: T.{ty} = {value}\n"));
+            writeln!(body, "    x{name}: T.{ty} = {value}").unwrap();
         }
         body + "    " + last
     };
@@ -350,10 +352,9 @@ fn names_that_stand_for_names_twice_are_not_written_out() {
         let reports = judge.check_pass(&func, &simple.func, &simple.evidence);
         assert!(!reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_))), "{reports:#?}");
         validate(&func, &func);
-        let wrong = self::func(
-            signature,
-            &chain(ty, first, step, last).replace("] = 1", "] = 2").replace("B[i] = x36", "B[i] = x35"),
-        );
+        let more = format!("B[i] = x36 + T.{ty}(1)");
+        let wrong =
+            self::func(signature, &chain(ty, first, step, last).replace("] = 1", "] = 2").replace("B[i] = x36", &more));
         assert!(!worst(&validate(&func, &wrong)).is_proved());
     }
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());

@@ -137,15 +137,15 @@ impl Loops {
     }
 }
 
-/// Counts the stores to some buffers in the body of each loop of a statement; returns the number in all of it.
-fn count_stores(stmt: &Stmt, buffers: &[Buffer], counts: &mut HashMap<Var, usize>) -> usize {
-    let is_store =
-        matches!(&stmt.kind, StmtKind::Store { buffer, .. } if buffers.iter().any(|other| other.aliases(buffer)));
-    let inside: usize = stmt.children().map(|child| count_stores(child, buffers, counts)).sum();
-    if let StmtKind::For(inner) = &stmt.kind {
-        counts.insert(inner.var.clone(), inside);
-    }
-    usize::from(is_store) + inside
+/// The elements that a statement stores to.
+fn stores(stmt: &Stmt) -> Vec<(Buffer, Vec<Expr>)> {
+    let mut found = Vec::new();
+    stmt.walk(&mut |stmt| {
+        if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
+            found.push((buffer.clone(), indices.clone()));
+        }
+    });
+    found
 }
 
 /// The number of actions of a statement.
@@ -269,24 +269,29 @@ impl Placed<'_> {
         }
     }
 
-    /// The buffers of which an instance reads the elements that it writes, and which it does not initialise: what runs twice is not what
-    /// runs once.
-    fn updated(&self) -> Vec<Buffer> {
-        let (mut stores, mut loads) = (Vec::new(), Vec::new());
+    /// Whether an instance may go on with what another one wrote: it reads memory that it writes, and that it neither initialises nor
+    /// declares. What runs twice is not what runs once then.
+    fn goes_on(&self) -> bool {
+        let (mut read, mut own): (Vec<Buffer>, Vec<Buffer>) = Default::default();
+        let (first, mut begun) = (self.block.is_first().filter(|_| self.block.has_init), Vec::new());
         self.parts.body.walk(&mut |stmt| {
-            if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
-                stores.push((buffer.clone(), indices.clone()));
+            match &stmt.kind {
+                StmtKind::Allocate { buffer, .. } => own.push(buffer.clone()),
+                StmtKind::If { cond, then_body, .. } if first.as_ref() == Some(cond) => begun.extend(stores(then_body)),
+                _ => {}
             }
             for expr in stmt.exprs() {
                 expr.walk(&mut |part| {
-                    if let Expr::Load { buffer, indices } = part {
-                        loads.push((buffer.clone(), indices.to_vec()));
+                    if let Expr::Load { buffer, .. } = part {
+                        read.push(buffer.clone());
                     }
                 });
             }
         });
-        let updated = loads.into_iter().filter(|load| !self.block.has_init && stores.contains(load));
-        updated.map(|(buffer, _)| buffer).collect()
+        let has = |list: &[Buffer], buffer: &Buffer| list.iter().any(|other| other.aliases(buffer));
+        let goes_on =
+            |store: &(Buffer, Vec<Expr>)| has(&read, &store.0) && !has(&own, &store.0) && !begun.contains(store);
+        stores(self.parts.body).iter().any(goes_on)
     }
 
     /// The axes whose values come one after the other in a round: reduced and scanned ones.

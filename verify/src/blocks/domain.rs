@@ -47,7 +47,7 @@ impl Placed<'_> {
         }
         let all = self.all_anywhere(judge, &claim.anywhere);
         if all.0.is_proved() {
-            return all;
+            return self.reached_by_readers(judge, &claim.anywhere, all);
         }
         match self.read_ones(judge, claim) {
             Some(needed) if needed.0.is_proved() => needed,
@@ -59,8 +59,32 @@ impl Placed<'_> {
         }
     }
 
+    /// Whoever reads what the block writes runs only where the block runs, whose instances all run.
+    fn reached_by_readers(&self, judge: &Judge, claim: &[(Var, Expr)], all: Decision) -> Decision {
+        let outside = match self.needed(0, claim) {
+            Ok(needed) => needed.outside,
+            Err(reason) => return unsupported(reason),
+        };
+        let conds: Vec<Expr> =
+            outside.iter().flat_map(|step| step.conditions(&Substitution::default()).unwrap_or_default()).collect();
+        let written = self.written();
+        let loads = loads(self.func);
+        let readers = loads.iter().filter(|load| !self.is_inside(load) && is_of(&written, load));
+        let reached = readers.flat_map(|load| conds.iter().map(|cond| self.holds(judge, &load.path, cond)));
+        all_of(std::iter::once(all).chain(reached))
+    }
+
+    /// Whether an access is one of the block.
+    fn is_inside(&self, access: &Access) -> bool {
+        let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
+        access.path.steps.iter().any(|step| matches!(step, Step::Let(var, _) if is_axis(var)))
+    }
+
     /// Each instance of the domain runs somewhere.
     fn all_anywhere(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
+        if self.written().iter().any(|(buffer, _)| is_allocated_in_loop(&self.func.body, buffer)) {
+            return unsupported("each iteration has memory of its own".to_owned());
+        }
         let needed = match self.needed(0, claim) {
             Ok(needed) => needed,
             Err(reason) => return unsupported(reason),
@@ -131,7 +155,9 @@ impl Placed<'_> {
         let is_known =
             |index: &Expr| !index.reads_memory() && index.vars().iter().all(|var| is_axis(var) || is_of_call(var));
         let mut found = Vec::new();
-        for (buffer, indices) in self.written() {
+        let mut stores = Vec::new();
+        always(self.parts.body, &mut stores);
+        for (buffer, indices) in stores {
             let known =
                 indices.iter().zip(&buffer.shape).filter(|(index, _)| index.dtype().is_scalar() && is_known(index));
             found.extend(known.map(|(index, extent)| {
@@ -191,8 +217,8 @@ impl Placed<'_> {
         let loads = loads(self.func);
         let is_read = |load: &&Access| {
             // What is updated is the element of the instance.
-            let is_update = written.contains(&(&load.buffer, load.indices.as_slice()));
-            !is_update && written.iter().any(|(buffer, _)| buffer.aliases(&load.buffer))
+            let is_update = self.is_inside(load) && written.contains(&(&load.buffer, load.indices.as_slice()));
+            !is_update && is_of(&written, load)
         };
         let loads: Vec<&Access> = loads.iter().filter(is_read).collect();
         (!loads.is_empty()).then(|| all_of(loads.into_iter().map(|load| self.runs_for(judge, load, &written, claim))))
@@ -222,10 +248,14 @@ impl Placed<'_> {
         let Some((_, indices)) = found else {
             return unsupported(format!("which instance writes `{}` is not known", load.text));
         };
-        let is_shared = |(one, two): &(&Step, &Step)| one == two;
+        // Of memory that changes, equal texts are two questions.
+        let is_shared = |(one, two): &(&Step, &Step)| one == two && !one.exprs().any(|expr| self.changes(expr));
         let common = self.path.steps.iter().zip(load.path.steps.iter()).take_while(is_shared).count();
         let alone = self.alone();
         let (first, claim) = if common >= alone { (alone, &claim.own) } else { (0, &claim.anywhere) };
+        if first == 0 && is_allocated_in_loop(&self.func.body, &load.buffer) {
+            return unsupported(format!("each iteration has its own `{}`", load.buffer));
+        }
         let needed = match self.needed(first, claim) {
             Ok(needed) => needed,
             Err(reason) => return unsupported(reason),
@@ -269,6 +299,28 @@ impl Rewrite for Cut<'_> {
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         if expr == self.number { Ok(self.value.clone()) } else { self.expr_children(expr) }
+    }
+}
+
+/// Whether an access is one of memory that these stores write.
+fn is_of(written: &[(&Buffer, &[Expr])], access: &Access) -> bool {
+    written.iter().any(|(buffer, _)| buffer.aliases(&access.buffer))
+}
+
+/// The stores that run whenever a statement runs.
+fn always<'s>(stmt: &'s Stmt, found: &mut Vec<(&'s Buffer, &'s [Expr])>) {
+    match &stmt.kind {
+        StmtKind::Store { buffer, indices, .. } => found.push((buffer, indices.as_slice())),
+        StmtKind::For(_) | StmtKind::If { .. } => {}
+        _ => stmt.children().for_each(|child| always(child, found)),
+    }
+}
+
+/// Whether the memory of a buffer is allocated inside of a loop.
+fn is_allocated_in_loop(stmt: &Stmt, buffer: &Buffer) -> bool {
+    match &stmt.kind {
+        StmtKind::For(inner) => allocates(&inner.body, buffer),
+        _ => stmt.children().any(|child| is_allocated_in_loop(child, buffer)),
     }
 }
 

@@ -9,12 +9,10 @@
 //!
 //! Two statements are about two iterations of one round: the way of the first, then that of the second with variables of its own.
 
-use std::collections::HashMap;
-
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{AxisKind, BlockAxis, Expr, UnaryOp, Var, sabotage};
 
-use super::{Placed, actions, count_stores, either, same, truth};
+use super::{Placed, actions, either, same, truth};
 use crate::judge::{Decision, Judge, all_of, suspected, unsupported};
 use crate::lanes::{one_to_one, renamed};
 use crate::path::{Path, Step};
@@ -40,18 +38,6 @@ impl Placed<'_> {
     pub(super) fn alone(&self) -> usize {
         let n_actions = actions(self.stmt);
         self.first_loop(|var| self.loops.actions.get(var) == Some(&n_actions))
-    }
-
-    /// The number of steps before the first loop in which nobody but the block writes what it updates: nothing begins anew in there.
-    fn begun(&self) -> usize {
-        let updated = self.updated();
-        if updated.is_empty() {
-            return self.path.steps.len();
-        }
-        let (mut counts, mut nothing) = (HashMap::new(), HashMap::new());
-        count_stores(&self.func.body, &updated, &mut counts);
-        let own = count_stores(self.stmt, &updated, &mut nothing);
-        self.first_loop(|var| counts.get(var) == Some(&own))
     }
 
     /// The number of steps before the first loop like this inside the outer block; all of them if there is none.
@@ -92,7 +78,11 @@ impl Placed<'_> {
     /// hold: the loop may be what was left of the tiles of a consumer. Where an axis is opaque, nothing is said about such loops.
     pub(super) fn once(&self, judge: &Judge, is_open: bool) -> Decision {
         let counting = self.counting();
-        let alone = if is_open { counting } else { self.alone().min(self.begun()).min(counting) };
+        let alone = match (is_open, self.goes_on()) {
+            (true, _) => counting,
+            (false, true) => self.outside,
+            (false, false) => self.alone().min(counting),
+        };
         let wide = self.once_from(judge, alone);
         if wide.0.is_proved() || alone == counting && self.counted().next().is_some() {
             return wide;

@@ -1,0 +1,13 @@
+# proved
+# The same with a scanned axis.
+from tvm.script import tir as T
+
+
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        for k in range(i + 1):
+            with T.sblock("tri"):
+                vi = T.axis.spatial(8, i)
+                vk = T.axis.scan((0, vi + 1), k)
+                B[vi] = A[vk]

@@ -1,0 +1,19 @@
+# unproved instances of block B
+# The same through a view.
+from tvm.script import tir as T
+
+
+@T.prim_func
+def f(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8,), "float32"), D: T.Buffer((2,), "float32")):
+    for i in range(8):
+        with T.sblock("init"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = T.float32(0)
+    B2 = T.decl_buffer((8,), "float32", data=B.data)
+    for r in range(2):
+        D[r] = T.float32(1)
+        for i, k in T.grid(8, 4):
+            with T.sblock("B"):
+                vi = T.axis.spatial(8, i)
+                vk = T.axis.reduce(4, k)
+                B[vi] = B2[vi] + A[vi, vk]
