@@ -78,6 +78,10 @@ impl Oracle for Blocks {
         for report in self.judge.check_pass(&func, &lowered.func, &lowered.evidence) {
             match report.verdict {
                 Verdict::Proved(_) => {}
+                // A run in order does not show races.
+                _ if report.obligation == Obligation::Race && case.parallel.is_some() => {
+                    return Outcome::Invalid("the program may race".into());
+                }
                 other => return Failure::outcome("the lowering is not proved", format!("{}: {other}", report.subject)),
             }
         }
@@ -176,9 +180,15 @@ mod tests {
     fn claims_are_proved_refuted_and_never_contradict_every_iteration() {
         let mut oracle = Blocks::new(&Environment::default()).unwrap();
         let mut tally = Tally::default();
+        let mut n_invalid = 0;
         for case in cases() {
-            assert_eq!(oracle.check(&case, &mut tally), Outcome::Held, "{}", case.text());
+            match oracle.check(&case, &mut tally) {
+                Outcome::Held => {}
+                Outcome::Invalid(_) => n_invalid += 1,
+                other => panic!("{other:?}: {}", case.text()),
+            }
         }
+        assert!(n_invalid < 50, "{n_invalid} of 150 cases");
         let count = |what: &str| tally.counts.get(what).copied().unwrap_or(0);
         assert!(count("claims proved") > 200 && count("claims refuted") > 100, "{:?}", tally.counts);
         assert!(count("true claims open") * 5 < count("claims proved"), "{:?}", tally.counts);
@@ -187,8 +197,8 @@ mod tests {
     #[test]
     fn a_wrong_truth_is_noticed() {
         let oracle = Blocks::new(&Environment::default()).unwrap();
-        let mut noticed = 0;
-        for case in cases().take(40) {
+        let (mut noticed, mut tried) = (0, 0);
+        for case in cases() {
             let func = read_module(&case.text()).unwrap().funcs.swap_remove(0);
             let truth = case.truth();
             let not = |holds: [bool; 2]| holds.map(|holds| !holds);
@@ -205,11 +215,15 @@ mod tests {
                 init: !truth.init,
                 result: truth.result.iter().map(|value| value + 1).collect(),
             };
-            assert!(differs("", &left(&func).unwrap(), &wrong).is_some());
+            // Memory of the function begins with no values, and iterations that run at once may race.
+            let Some(found) = left(&func) else { continue };
+            tried += 1;
+            assert!(differs("", &found, &wrong).is_some());
             let reports = oracle.judge.check_blocks(&func, &inverses(&func));
             noticed +=
                 usize::from(reports.iter().any(|report| contradicts(report, &wrong, &mut Tally::default()).is_some()));
         }
-        assert_eq!(noticed, 40);
+        assert!(tried >= 40, "{tried} cases");
+        assert_eq!(noticed, tried);
     }
 }

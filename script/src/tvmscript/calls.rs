@@ -220,7 +220,8 @@ impl<'a> Reader<'a> {
             let ty = self.dtype(args.get(0)?)?;
             return Some(cast(value?, ty));
         }
-        if let Some(kind) = self.axis_call(call) {
+        let is_kind = |kind: &&str| *kind == "remap" || super::blocks::axis_kind(kind).is_some();
+        if let Some(kind) = self.axis_call(call).filter(is_kind) {
             return self.outside_of_block(&format!("T.axis.{kind}"), call.range());
         }
         self.error("unknown-function", call.func.range(), "this is not a function", "functions are written `T.exp(x)`")

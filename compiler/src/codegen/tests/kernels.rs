@@ -437,7 +437,8 @@ def main(B: T.Buffer((3, 4), \"float32\")):
         s = T.alloc_buffer((4,), \"float32\", scope=\"shared\")
         for t in T.thread_binding(4, \"threadIdx.x\"):{body}\n"
     );
-    tilewright_script::read_module(&text).expect("a program").funcs.remove(0)
+    let func = tilewright_script::read_module(&text).expect("a program").funcs.remove(0);
+    crate::passes::flatten_buffer(&func).expect("a flat program").func
 }
 
 #[test]
