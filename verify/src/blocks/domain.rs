@@ -82,7 +82,12 @@ impl Placed<'_> {
 
     /// Each instance of the domain runs somewhere.
     fn all_anywhere(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
-        if self.written().iter().any(|(buffer, _)| is_allocated_in_loop(&self.func.body, buffer)) {
+        let mut around = Vec::new();
+        if self
+            .written()
+            .iter()
+            .any(|(buffer, _)| loops_around(&self.func.body, buffer, &mut around) && !around.is_empty())
+        {
             return unsupported("each iteration has memory of its own".to_owned());
         }
         let needed = match self.needed(0, claim) {
@@ -253,9 +258,6 @@ impl Placed<'_> {
         let common = self.path.steps.iter().zip(load.path.steps.iter()).take_while(is_shared).count();
         let alone = self.alone();
         let (first, claim) = if common >= alone { (alone, &claim.own) } else { (0, &claim.anywhere) };
-        if first == 0 && is_allocated_in_loop(&self.func.body, &load.buffer) {
-            return unsupported(format!("each iteration has its own `{}`", load.buffer));
-        }
         let needed = match self.needed(first, claim) {
             Ok(needed) => needed,
             Err(reason) => return unsupported(reason),
@@ -282,8 +284,13 @@ impl Placed<'_> {
         }
         // The reader may run where the block does not.
         let outside = needed.outside.iter().flat_map(|step| step.conditions(&element).unwrap_or_default());
-        let goals: Vec<Expr> =
-            outside.chain(needed.goals.iter().chain(&needed.predicate).map(|cond| element.apply(cond))).collect();
+        let goals = outside.chain(needed.goals.iter().chain(&needed.predicate).map(|cond| element.apply(cond)));
+        // Each iteration of a loop around the allocation has memory of its own: the instance runs in that of the reader.
+        let mut around = Vec::new();
+        loops_around(&self.func.body, &load.buffer, &mut around);
+        let around = claim.iter().filter(|(var, _)| first == 0 && around.contains(var));
+        let here = around.map(|(var, value)| same(&element.apply(value), &Expr::from(var)));
+        let goals: Vec<Expr> = goals.chain(here).collect();
         all_of(goals.iter().map(|cond| self.holds(judge, &path, cond)))
     }
 }
@@ -316,12 +323,16 @@ fn always<'s>(stmt: &'s Stmt, found: &mut Vec<(&'s Buffer, &'s [Expr])>) {
     }
 }
 
-/// Whether the memory of a buffer is allocated inside of a loop.
-fn is_allocated_in_loop(stmt: &Stmt, buffer: &Buffer) -> bool {
-    match &stmt.kind {
-        StmtKind::For(inner) => allocates(&inner.body, buffer),
-        _ => stmt.children().any(|child| is_allocated_in_loop(child, buffer)),
+/// Collects the loops around the allocation of a buffer; returns whether it is in the statement.
+fn loops_around(stmt: &Stmt, buffer: &Buffer, found: &mut Vec<Var>) -> bool {
+    let is_here = matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own.aliases(buffer));
+    let is_inside = is_here || stmt.children().any(|child| loops_around(child, buffer, found));
+    if let StmtKind::For(inner) = &stmt.kind
+        && is_inside
+    {
+        found.push(inner.var.clone());
     }
+    is_inside
 }
 
 /// The elements that a function reads.
