@@ -83,11 +83,11 @@ impl Placed<'_> {
     /// Each instance of the domain runs somewhere.
     fn all_anywhere(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
         let mut around = Vec::new();
-        if self
-            .written()
-            .iter()
-            .any(|(buffer, _)| loops_around(&self.func.body, buffer, &mut around) && !around.is_empty())
-        {
+        self.written().iter().for_each(|(buffer, _)| {
+            loops_around(&self.func.body, buffer, &mut around);
+        });
+        let is_serial = |var: &Var| self.loops.kinds.get(var).is_none_or(|kind| !kind.is_concurrent());
+        if around.iter().any(is_serial) {
             return unsupported("each iteration has memory of its own".to_owned());
         }
         let needed = match self.needed(0, claim) {
