@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::fmt::Write as _;
+
 use tilewright::passes::{lower_blocks, simplify};
 use tilewright::pipeline::pair::validate;
 use tilewright_compiler::blocks::inverses;
@@ -412,7 +414,8 @@ fn a_block_may_have_many_axes() {
     let mut text = "@T.prim_func\ndef main(A: T.Buffer((16,), \"int32\")):\n    for i in range(16):\n".to_owned();
     text += "        with T.sblock(\"C\"):\n";
     for axis in 0..1000 {
-        text += &format!("            v{axis} = T.axis.spatial({}, i)\n", if axis == 500 { "8, 16" } else { "16" });
+        let domain = if axis == 500 { "8, 16" } else { "16" };
+        writeln!(text, "            v{axis} = T.axis.spatial({domain}, i)").unwrap();
     }
     text = text.replace("spatial(8, 16, i)", "spatial((8, 24), i + 8)") + "            A[v0] = 1\n";
     let start = std::time::Instant::now();
