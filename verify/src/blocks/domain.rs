@@ -9,8 +9,9 @@
 //!
 //! Memory that the function allocates may be computed only as far as somebody reads it: `compute_at` and `cache_read` of TVM leave the
 //! domain as it is and run the rest no more. An instance that a condition leaves out and that would write outside of a buffer is none. So each
-//! element that is read has to be one whose instance runs, in the same round where the reader is in it, and anywhere otherwise. Other instances that do not run are a reason to doubt the block, and no error: the copy that
-//! TVM's `cache_write` makes of a buffer that is written in part has the whole buffer for its domain.
+//! element that is read has to be one whose instance runs, in the same round where the reader is in it, and anywhere otherwise. Other
+//! instances that do not run are a reason to doubt the block, and no error: the copy that TVM's `cache_write` makes of a buffer that is
+//! written in part has the whole buffer for its domain.
 
 use std::convert::Infallible;
 
@@ -82,12 +83,7 @@ impl Placed<'_> {
 
     /// Each instance of the domain runs somewhere.
     fn all_anywhere(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
-        let mut around = Vec::new();
-        self.written().iter().for_each(|(buffer, _)| {
-            loops_around(&self.func.body, buffer, &mut around);
-        });
-        let is_serial = |var: &Var| self.loops.kinds.get(var).is_none_or(|kind| !kind.is_concurrent());
-        if around.iter().any(is_serial) {
+        if self.written().iter().any(|(buffer, _)| !loops_around(&self.func.body, buffer).is_empty()) {
             return unsupported("each iteration has memory of its own".to_owned());
         }
         let needed = match self.needed(0, claim) {
@@ -240,24 +236,44 @@ impl Placed<'_> {
         found
     }
 
-    /// The instance of the element that a load reads runs.
+    /// The instance of the element that a load reads runs: in the round of the reader if it is in it, or else in the same iteration of the
+    /// loops around the allocation, each of which has memory of its own.
     fn runs_for(&self, judge: &Judge, load: &Access, written: &[(&Buffer, &[Expr])], claim: &BlockClaim) -> Decision {
+        // Of memory that changes, equal texts are two questions.
+        let is_shared = |(one, two): &(&Step, &Step)| one == two && !one.exprs().any(|expr| self.changes(expr));
+        let common = self.path.steps.iter().zip(load.path.steps.iter()).take_while(is_shared).count();
+        let (alone, around) = (self.alone(), loops_around(&self.func.body, &load.buffer));
+        let in_round = || self.runs_in(judge, load, written, (alone, &claim.own));
+        if common >= alone && around.is_empty() {
+            return in_round();
+        }
+        let kept = |(var, value): &(Var, Expr)| {
+            (var.clone(), if around.contains(var) { Expr::from(var) } else { value.clone() })
+        };
+        let anywhere: Vec<(Var, Expr)> = claim.anywhere.iter().map(kept).collect();
+        let anywhere = self.runs_in(judge, load, written, (0, &anywhere));
+        if anywhere.0.is_proved() || common < alone { anywhere } else { in_round() }
+    }
+
+    /// The instance of the element that a load reads runs in the claimed iteration of the loops from step `first` on.
+    fn runs_in(
+        &self,
+        judge: &Judge,
+        load: &Access,
+        written: &[(&Buffer, &[Expr])],
+        (first, claim): (usize, &[(Var, Expr)]),
+    ) -> Decision {
         let is_axis =
             |index: &Expr| matches!(index, Expr::Var(var) if self.block.axes.iter().any(|axis| axis.var == *var));
         let by_axes = |(buffer, indices): &&(&Buffer, &[Expr])| {
             **buffer == load.buffer && indices.iter().all(|index| is_axis(index) || index.as_const_int().is_some())
         };
-        // Stores to other elements of the buffer would be written by other instances.
+        // Stores to other elements of the buffer would be those of other instances.
         let mut others = written.iter().filter(|(buffer, _)| buffer.aliases(&load.buffer));
         let found = others.next().filter(by_axes).filter(|first| others.all(|other| other == *first));
         let Some((_, indices)) = found else {
             return unsupported(format!("which instance writes `{}` is not known", load.text));
         };
-        // Of memory that changes, equal texts are two questions.
-        let is_shared = |(one, two): &(&Step, &Step)| one == two && !one.exprs().any(|expr| self.changes(expr));
-        let common = self.path.steps.iter().zip(load.path.steps.iter()).take_while(is_shared).count();
-        let alone = self.alone();
-        let (first, claim) = if common >= alone { (alone, &claim.own) } else { (0, &claim.anywhere) };
         let needed = match self.needed(first, claim) {
             Ok(needed) => needed,
             Err(reason) => return unsupported(reason),
@@ -285,12 +301,7 @@ impl Placed<'_> {
         // The reader may run where the block does not.
         let outside = needed.outside.iter().flat_map(|step| step.conditions(&element).unwrap_or_default());
         let goals = outside.chain(needed.goals.iter().chain(&needed.predicate).map(|cond| element.apply(cond)));
-        // Each iteration of a loop around the allocation has memory of its own: the instance runs in that of the reader.
-        let mut around = Vec::new();
-        loops_around(&self.func.body, &load.buffer, &mut around);
-        let around = claim.iter().filter(|(var, _)| first == 0 && around.contains(var));
-        let here = around.map(|(var, value)| same(&element.apply(value), &Expr::from(var)));
-        let goals: Vec<Expr> = goals.chain(here).collect();
+        let goals: Vec<Expr> = goals.collect();
         all_of(goals.iter().map(|cond| self.holds(judge, &path, cond)))
     }
 }
@@ -323,16 +334,17 @@ fn always<'s>(stmt: &'s Stmt, found: &mut Vec<(&'s Buffer, &'s [Expr])>) {
     }
 }
 
-/// Collects the loops around the allocation of a buffer; returns whether it is in the statement.
-fn loops_around(stmt: &Stmt, buffer: &Buffer, found: &mut Vec<Var>) -> bool {
-    let is_here = matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own.aliases(buffer));
-    let is_inside = is_here || stmt.children().any(|child| loops_around(child, buffer, found));
-    if let StmtKind::For(inner) = &stmt.kind
-        && is_inside
-    {
-        found.push(inner.var.clone());
-    }
-    is_inside
+/// The loops around the allocation of a buffer.
+fn loops_around(stmt: &Stmt, buffer: &Buffer) -> Vec<Var> {
+    let mut found = Vec::new();
+    stmt.walk(&mut |stmt| {
+        if let StmtKind::For(inner) = &stmt.kind
+            && allocates(&inner.body, buffer)
+        {
+            found.push(inner.var.clone());
+        }
+    });
+    found
 }
 
 /// The elements that a function reads.
