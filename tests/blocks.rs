@@ -418,11 +418,9 @@ fn a_block_may_have_many_axes() {
         writeln!(text, "            v{axis} = T.axis.spatial({domain}, i)").unwrap();
     }
     text = text.replace("spatial(8, 16, i)", "spatial((8, 24), i + 8)") + "            A[v0] = 1\n";
-    let start = std::time::Instant::now();
     let open = claims(&text);
     // The axes are one number in sixteen places: most of the domain never runs.
     assert!(open.iter().all(|line| line.starts_with("iteration domain")), "{open:?}");
-    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
 
 #[test]

@@ -115,7 +115,7 @@ pub struct Truth {
     pub updated: bool,
     /// In each round, an instance runs once.
     pub once: bool,
-    /// The same in each iteration of the loops that are around something else as well.
+    /// An instance runs once in each iteration of the loops that contain another statement, too.
     pub once_alone: bool,
     /// In each round, all values of the reduced axis occur.
     pub all: bool,

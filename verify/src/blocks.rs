@@ -5,7 +5,7 @@
 //! | bounds | the value of each axis lies in its domain, wherever an instance runs |
 //! | region | each access of an instance is one of the elements that the block says it reads or writes |
 //! | iteration | in each round, an instance runs once; all values of the reduced and scanned axes of an element run ([`rounds`]) |
-//! | iteration | each instance of the domain runs, or is one that nobody needs ([`domain`]) |
+//! | iteration | if the block runs at all, each instance of the domain does, or is one that nobody needs ([`domain`]) |
 //! | order | in each round, the initialisation of an element comes before its other instances; scanned axes run upwards |
 //!
 //! A *round* is one iteration of the loops outside the first loop that counts a reduced or scanned axis, and outside the loops that
@@ -26,6 +26,7 @@
 //! The program means what its statements do, whether the claims hold or not.
 
 mod domain;
+mod memory;
 mod rounds;
 
 use std::collections::{HashMap, HashSet};
@@ -35,6 +36,7 @@ use tilewright_ir::{
     StmtKind, THREAD_ALLREDUCE, Var, sabotage,
 };
 
+use self::memory::Blocks;
 use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
 use crate::obligation::Obligation;
@@ -74,7 +76,7 @@ pub struct Through {
 #[derive(Default)]
 struct Loops {
     kinds: HashMap<Var, ForKind>,
-    /// The number of actions in the body of each loop: stores, and expressions that are evaluated.
+    /// The number of actions in the body of each loop: stores, expressions that are evaluated, and what reads memory.
     actions: HashMap<Var, usize>,
 }
 
@@ -89,12 +91,13 @@ struct Placed<'a> {
     path: Path,
     /// The number of steps at the beginning of the path that are outside of the innermost block with axes around this one.
     outside: usize,
+    claim: &'a BlockClaim,
 }
 
 impl Judge {
     /// Decides what the blocks of a function say of themselves. There is one claim for each block, in program order.
     pub fn check_blocks(&self, func: &PrimFunc, claims: &[BlockClaim]) -> Vec<Report> {
-        let (mut reports, mut axes, mut position) = (Vec::new(), HashSet::new(), 0);
+        let (mut reports, mut placed, mut axes, mut position) = (Vec::new(), Vec::new(), HashSet::new(), 0);
         let (mut loops, nothing) = (Loops::default(), BlockClaim::default());
         loops.collect(&func.body);
         each_statement(func, &mut |stmt, path| {
@@ -113,9 +116,10 @@ impl Judge {
             let outside = path.steps.iter().enumerate().filter(|(_, step)| is_axis(step)).map(|(at, _)| at + 1).max();
             let outside = outside.unwrap_or(0);
             axes.extend(block.axes.iter().map(|axis| axis.var.clone()));
-            let placed = Placed { func, loops: &loops, block, parts, stmt, path: path.clone(), outside };
-            reports.extend(placed.reports(self, claim));
+            placed.push(Placed { func, loops: &loops, block, parts, stmt, path: path.clone(), outside, claim });
         });
+        let blocks = Blocks::new(placed);
+        reports.extend(blocks.all.iter().flat_map(|placed| placed.reports(self, &blocks)));
         reports
     }
 }
@@ -126,7 +130,7 @@ impl Loops {
         let is_action = match &stmt.kind {
             StmtKind::Store { .. } => true,
             StmtKind::Evaluate(expr) => expr.as_const_int().is_none(),
-            _ => false,
+            _ => stmt.exprs().into_iter().any(Expr::reads_memory),
         };
         let inside: usize = stmt.children().map(|child| self.collect(child)).sum();
         if let StmtKind::For(inner) = &stmt.kind {
@@ -137,24 +141,13 @@ impl Loops {
     }
 }
 
-/// The elements that a statement stores to.
-fn stores(stmt: &Stmt) -> Vec<(Buffer, Vec<Expr>)> {
-    let mut found = Vec::new();
-    stmt.walk(&mut |stmt| {
-        if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
-            found.push((buffer.clone(), indices.clone()));
-        }
-    });
-    found
-}
-
 /// The number of actions of a statement.
 fn actions(stmt: &Stmt) -> usize {
     Loops::default().collect(stmt)
 }
 
 impl Placed<'_> {
-    fn reports(&self, judge: &Judge, claim: &BlockClaim) -> Vec<Report> {
+    fn reports(&self, judge: &Judge, blocks: &Blocks<'_>) -> Vec<Report> {
         let name = &self.block.name;
         let inner = self.inner();
         let mut reports = Vec::new();
@@ -167,24 +160,22 @@ impl Placed<'_> {
             add(Obligation::Bounds, format!("axis {} of block {name}", axis.var), &|| holds(judge, &path, &is_inside));
         }
         for (access, regions, text) in self.accesses(&inner) {
-            add(Obligation::Region, format!("{text} in block {name}"), &|| inside(judge, &access, &regions));
+            add(Obligation::Region, format!("{text} in block {name}"), &|| self.inside(judge, &access, &regions));
         }
         let has = |kind: AxisKind| self.block.axes.iter().any(|axis| axis.kind == kind);
         let (is_counted, is_open) = (self.counted().next().is_some(), has(AxisKind::Opaque));
         if is_counted || !(is_open || self.block.axes.is_empty()) {
-            add(Obligation::Iteration, format!("instances of block {name}"), &|| self.once(judge, is_open));
+            add(Obligation::Iteration, format!("instances of block {name}"), &|| self.once(judge, is_open, blocks));
         }
         if is_counted {
             let kinds = if has(AxisKind::Scan) { "reduced and scanned" } else { "reduced" };
-            add(Obligation::Iteration, format!("{kinds} axes of block {name}"), &|| {
-                suspected(self.all_run(judge, &claim.counted))
-            });
+            add(Obligation::Iteration, format!("{kinds} axes of block {name}"), &|| suspected(self.all_run(judge)));
         }
-        if has(AxisKind::Spatial) && !is_open {
-            add(Obligation::Iteration, format!("domain of block {name}"), &|| self.whole(judge, claim));
+        if !is_open && !self.block.axes.is_empty() {
+            add(Obligation::Iteration, format!("domain of block {name}"), &|| self.whole(judge, blocks));
         }
         if has(AxisKind::Reduce) && self.block.has_init {
-            add(Obligation::Order, format!("initialisation of block {name}"), &|| self.init_first(judge));
+            add(Obligation::Order, format!("initialisation of block {name}"), &|| self.init_first(judge, blocks));
         }
         if has(AxisKind::Scan) {
             add(Obligation::Order, format!("scanned axes of block {name}"), &|| self.upwards(judge));
@@ -269,31 +260,6 @@ impl Placed<'_> {
         }
     }
 
-    /// Whether an instance may go on with what another one wrote: it reads memory that it writes, and that it neither initialises nor
-    /// declares. What runs twice is not what runs once then.
-    fn goes_on(&self) -> bool {
-        let (mut read, mut own): (Vec<Buffer>, Vec<Buffer>) = Default::default();
-        let (first, mut begun) = (self.block.is_first().filter(|_| self.block.has_init), Vec::new());
-        self.parts.body.walk(&mut |stmt| {
-            match &stmt.kind {
-                StmtKind::Allocate { buffer, .. } => own.push(buffer.clone()),
-                StmtKind::If { cond, then_body, .. } if first.as_ref() == Some(cond) => begun.extend(stores(then_body)),
-                _ => {}
-            }
-            for expr in stmt.exprs() {
-                expr.walk(&mut |part| {
-                    if let Expr::Load { buffer, .. } = part {
-                        read.push(buffer.clone());
-                    }
-                });
-            }
-        });
-        let has = |list: &[Buffer], buffer: &Buffer| list.iter().any(|other| other.aliases(buffer));
-        let goes_on =
-            |store: &(Buffer, Vec<Expr>)| has(&read, &store.0) && !has(&own, &store.0) && !begun.contains(store);
-        stores(self.parts.body).iter().any(goes_on)
-    }
-
     /// The axes whose values come one after the other in a round: reduced and scanned ones.
     fn counted(&self) -> impl Iterator<Item = (&BlockAxis, &Expr)> {
         self.axes().filter(|(axis, _)| matches!(axis.kind, AxisKind::Reduce | AxisKind::Scan))
@@ -332,20 +298,28 @@ impl Placed<'_> {
         }
         found
     }
-}
 
-/// An access lies in one of the regions.
-fn inside(judge: &Judge, access: &Access, regions: &[&BlockRegion]) -> Decision {
-    let of_memory = || regions.iter().filter(|region| region.buffer.aliases(&access.buffer));
-    if of_memory().any(|region| region.buffer != access.buffer) {
-        return unsupported(format!("`{}` is seen through another view than the block states", access.buffer));
+    /// An access lies in one of the regions.
+    fn inside(&self, judge: &Judge, access: &Access, regions: &[&BlockRegion]) -> Decision {
+        let of_memory = || regions.iter().filter(|region| region.buffer.aliases(&access.buffer));
+        if of_memory().any(|region| region.buffer != access.buffer) {
+            return unsupported(format!("`{}` is seen through another view than the block states", access.buffer));
+        }
+        // A region has its values at the beginning of an instance.
+        if of_memory().flat_map(|region| &region.ranges).any(|(min, extent)| self.changes(min) || self.changes(extent))
+        {
+            return unsupported("the region is read from memory that changes");
+        }
+        let contains = |region: &&BlockRegion| {
+            let ranges = access.indices.iter().zip(&region.ranges);
+            ranges
+                .map(|(index, (min, extent))| within(index, min, extent))
+                .reduce(Expr::and)
+                .unwrap_or_else(|| truth(true))
+        };
+        let cond = of_memory().map(contains).reduce(either).unwrap_or_else(|| truth(false));
+        holds(judge, &access.path, &cond)
     }
-    let contains = |region: &&BlockRegion| {
-        let ranges = access.indices.iter().zip(&region.ranges);
-        ranges.map(|(index, (min, extent))| within(index, min, extent)).reduce(Expr::and).unwrap_or_else(|| truth(true))
-    };
-    let cond = of_memory().map(contains).reduce(either).unwrap_or_else(|| truth(false));
-    holds(judge, &access.path, &cond)
 }
 
 /// The elements that a block updates in buffers to which it stores first of all, under a condition: what TVM's `LowerInitBlock` makes of an

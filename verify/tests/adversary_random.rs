@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tilewright_ir::{
     BinaryOp, Bindings, DataType, Expr, IndexMap, InverseClaim, MathFn, ScalarType, SharedExpr, UnaryOp, Var,
@@ -330,14 +330,12 @@ fn told(seed: u64, claimed: &Claimed, report: &Report) -> String {
 }
 
 fn checked(judge: &Judge, claimed: &Claimed, seed: u64, counts: &mut Counts) -> Vec<Report> {
-    let start = Instant::now();
     let reports = judge.check_map(claimed.claim());
     for report in &reports {
         *counts.entry(format!("{} {}", report.obligation, report.verdict.word())).or_default() += 1;
         let internal = matches!(&report.verdict, Verdict::Unknown(reason) if reason.is_internal());
         assert!(!internal, "{}", told(seed, claimed, report));
     }
-    assert!(start.elapsed() < Duration::from_secs(30), "{}", told(seed, claimed, &reports[0]));
     reports
 }
 

@@ -130,7 +130,7 @@ fn contradicts(report: &Report, truth: &Truth, tally: &mut Tally) -> Option<Outc
         Obligation::Region => truth.updated,
         Obligation::Iteration if report.subject.starts_with("reduced") => truth.all,
         Obligation::Iteration if report.subject.starts_with("domain") => truth.whole,
-        // What is computed again outside of the loops that count the reduced axis is doubted, and not refuted.
+        // An instance that runs again, in a loop outside of those that count the reduced axis, is a reason for doubt and no refutation.
         Obligation::Iteration if matches!(report.verdict, Verdict::Refuted(_)) => truth.once,
         Obligation::Iteration => truth.once_alone,
         Obligation::Order if report.subject.starts_with("scanned") => truth.upwards,

@@ -26,7 +26,7 @@
 //! | `blocks` | verdicts on what blocks of S-TIR say, and runs of them | every iteration |
 //! | `block_schedules` | steps of schedules on blocks, judged | runs before and after each step |
 //! | `interleavings` | the race check and runs on threads | all orders of the accesses of tiny programs |
-//! | `steps` | verdicts on steps that read their results or work in place | the accesses of tiny programs |
+//! | `steps` | verdicts on steps that read their results, leave elements unwritten or work in place | the accesses of tiny programs |
 //! | `second_judge` | the judge | a judge without a memo and without points |
 //! | `recheck` | certificates of random claims | Z3 on their texts |
 //! | `claims` | claims about pairs written by hand, and about changes of them | runs in the interpreter |
@@ -197,7 +197,7 @@ pub static ORACLES: &[Entry] = &[
     },
     Entry {
         name: steps::Steps::NAME,
-        summary: "what the judge says of steps that read their results or work in place, against the accesses of tiny programs",
+        summary: "what the judge says of steps that read their results, leave elements unwritten or work in place, against the accesses of tiny programs",
         make: |environment| session(steps::Steps::new, environment),
     },
     Entry {

@@ -24,7 +24,7 @@ use tilewright_verify::reorder::Statement;
 pub(crate) use sources::of as sources;
 pub use writers::writers_of;
 
-/// What finds the claims about the functions of the steps of a graph.
+/// The searches that claim which store of a step writes an element that is read.
 pub const FINDERS: Finders<'static> = Finders { sources: &sources_of, writers: &writers_of };
 
 /// How the values of `after` are those of `before`, as far as that is found; the parameters correspond as `evidence` says.

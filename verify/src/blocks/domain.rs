@@ -18,7 +18,8 @@ use std::convert::Infallible;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, Expr, PrimFunc, Stmt, StmtKind, Var, sabotage};
 
-use super::{BlockClaim, Placed, Through, same, within};
+use super::memory::Blocks;
+use super::{Placed, Through, declared, either, same, truth, within};
 use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, all_of, unsupported};
 use crate::method::Method;
@@ -40,8 +41,13 @@ struct Needed {
 
 impl Placed<'_> {
     /// Each instance of the domain runs, or is one that nobody needs.
-    pub(super) fn whole(&self, judge: &Judge, claim: &BlockClaim) -> Decision {
-        if let Some(through) = claim.through.as_ref().map(|through| self.all_through(judge, through))
+    pub(super) fn whole(&self, judge: &Judge, blocks: &Blocks<'_>) -> Decision {
+        let claim = self.claim;
+        if let Some(var) = self.loop_of_statement(self.in_memory()) {
+            return unsupported(format!("an instance depends on loop {var}, and not on its axes alone"));
+        }
+        if self.in_one_memory(0).is_ok()
+            && let Some(through) = claim.through.as_ref().map(|through| self.all_through(judge, through))
             && through.0.is_proved()
         {
             return through;
@@ -50,7 +56,7 @@ impl Placed<'_> {
         if all.0.is_proved() {
             return self.reached_by_readers(judge, &claim.anywhere, all);
         }
-        match self.read_ones(judge, claim) {
+        match self.read_ones(judge, blocks) {
             Some(needed) if needed.0.is_proved() => needed,
             Some((Verdict::Refuted(found), method)) => doubted(&found.text, found.named_values(), method),
             _ => match all {
@@ -72,25 +78,28 @@ impl Placed<'_> {
         let loads = loads(self.func);
         let readers = loads.iter().filter(|load| !self.is_inside(load) && is_of(&written, load));
         let reached = readers.flat_map(|load| conds.iter().map(|cond| self.holds(judge, &load.path, cond)));
-        all_of(std::iter::once(all).chain(reached))
+        match all_of(std::iter::once(all).chain(reached)) {
+            // Another statement may have written what is read.
+            (Verdict::Refuted(found), method) => doubted(&found.text, found.named_values(), method),
+            decided => decided,
+        }
     }
 
     /// Whether an access is one of the block.
-    fn is_inside(&self, access: &Access) -> bool {
+    pub(super) fn is_inside(&self, access: &Access) -> bool {
         let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
         access.path.steps.iter().any(|step| matches!(step, Step::Let(var, _) if is_axis(var)))
     }
 
-    /// Each instance of the domain runs somewhere.
+    /// Each instance of the domain runs somewhere, in each instance of the outer block and in each iteration that has memory of its own.
     fn all_anywhere(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
-        if self.written().iter().any(|(buffer, _)| !loops_around(&self.func.body, buffer).is_empty()) {
-            return unsupported("each iteration has memory of its own".to_owned());
-        }
-        let needed = match self.needed(0, claim) {
+        let fixed = self.in_memory();
+        let needed = match self.in_one_memory(fixed).and_then(|()| self.needed(fixed, claim)) {
             Ok(needed) => needed,
             Err(reason) => return unsupported(reason),
         };
-        let mut path = Path { steps: needed.outside.into_iter().collect(), ..self.path.clone() };
+        let outer = self.path.steps.iter().take(fixed).cloned();
+        let mut path = Path { steps: outer.chain(needed.outside).collect(), ..self.path.clone() };
         // The domain of an axis may depend on a loop whose value is another axis. Of other loops nothing is assumed here.
         let mut known = Substitution::default();
         for (axis, value) in self.axes() {
@@ -149,28 +158,29 @@ impl Placed<'_> {
         all_of(reached.chain(needed.iter().map(|cond| self.holds(judge, &outside, cond))))
     }
 
-    /// Conditions that the elements which an instance stores to are in their buffers. What writes outside of them is no instance.
-    fn stores_inside(&self) -> Vec<Step> {
+    /// Conditions that an element which an instance stores to is in its buffer. What writes outside of all of them is no instance.
+    fn stores_inside(&self) -> Option<Step> {
         let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
         let is_of_call = |var: &Var| self.path.symbols.contains(var) || self.path.scalars.contains(var);
         let is_known =
             |index: &Expr| !index.reads_memory() && index.vars().iter().all(|var| is_axis(var) || is_of_call(var));
-        let mut found = Vec::new();
         let mut stores = Vec::new();
         always(self.parts.body, &mut stores);
-        for (buffer, indices) in stores {
+        let is_inside = |(buffer, indices): (&Buffer, &[Expr])| {
             let known =
                 indices.iter().zip(&buffer.shape).filter(|(index, _)| index.dtype().is_scalar() && is_known(index));
-            found.extend(known.map(|(index, extent)| {
+            let inside = known.map(|(index, extent)| {
                 let zero = Expr::int_of(0, index.dtype().scalar).unwrap_or_else(|| index.clone() - index.clone());
-                Step::Guard(within(index, &zero, extent), true)
-            }));
-        }
-        found
+                within(index, &zero, extent)
+            });
+            inside.reduce(Expr::and).unwrap_or_else(|| truth(true))
+        };
+        Some(Step::Guard(stores.into_iter().map(is_inside).reduce(either)?, true))
     }
 
     /// The conditions under which the claimed iteration runs, and that its instance is the one of the axes; of the steps from `first` on.
     fn needed(&self, first: usize, claim: &[(Var, Expr)]) -> Result<Needed, String> {
+        self.decided(first)?;
         let (mut outside, mut goals) = (Vec::new(), Vec::new());
         let (mut at, mut inside) = (Substitution::default(), Vec::new());
         for step in self.path.steps.iter().skip(first) {
@@ -191,7 +201,8 @@ impl Placed<'_> {
                 }
                 // What is read from memory that changes may let some iterations run and others not.
                 Step::Guard(cond, _)
-                    if first == 0
+                    if self.outside == 0
+                        && first == 0
                         && is_premise(cond, &self.path.constant)
                         && !cond.vars().iter().any(|var| inside.contains(var)) =>
                 {
@@ -211,7 +222,7 @@ impl Placed<'_> {
 
     /// The instance of each element that is read runs. `None` if it is not only memory of the function that the block writes, or if
     /// nothing reads it.
-    fn read_ones(&self, judge: &Judge, claim: &BlockClaim) -> Option<Decision> {
+    fn read_ones(&self, judge: &Judge, blocks: &Blocks<'_>) -> Option<Decision> {
         let written = self.written();
         let is_own = |buffer| allocates(&self.func.body, buffer);
         (!written.is_empty() && written.iter().all(|(buffer, _)| is_own(buffer))).then_some(())?;
@@ -222,37 +233,52 @@ impl Placed<'_> {
             !is_update && is_of(&written, load)
         };
         let loads: Vec<&Access> = loads.iter().filter(is_read).collect();
-        (!loads.is_empty()).then(|| all_of(loads.into_iter().map(|load| self.runs_for(judge, load, &written, claim))))
+        let repeats = self.outside == 0 && self.repeats(judge, blocks);
+        let runs = |load: &Access| self.runs_for(judge, load, &written, repeats);
+        (!loads.is_empty()).then(|| all_of(loads.into_iter().map(runs)))
     }
 
-    /// The stores of an instance.
-    fn written(&self) -> Vec<(&Buffer, &[Expr])> {
+    /// The stores of an instance, to memory that others see.
+    pub(super) fn written(&self) -> Vec<(&Buffer, &[Expr])> {
         let mut found = Vec::new();
         self.parts.body.walk(&mut |stmt| {
             if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
                 found.push((buffer, indices.as_slice()));
             }
         });
+        let own = declared(self.parts.body);
+        found.retain(|(buffer, _)| !own.iter().any(|other| other.aliases(buffer)));
         found
     }
 
-    /// The instance of the element that a load reads runs: in the round of the reader if it is in it, or else in the same iteration of the
-    /// loops around the allocation, each of which has memory of its own.
-    fn runs_for(&self, judge: &Judge, load: &Access, written: &[(&Buffer, &[Expr])], claim: &BlockClaim) -> Decision {
-        // Of memory that changes, equal texts are two questions.
-        let is_shared = |(one, two): &(&Step, &Step)| one == two && !one.exprs().any(|expr| self.changes(expr));
-        let common = self.path.steps.iter().zip(load.path.steps.iter()).take_while(is_shared).count();
-        let (alone, around) = (self.alone(), loops_around(&self.func.body, &load.buffer));
-        let in_round = || self.runs_in(judge, load, written, (alone, &claim.own));
-        if common >= alone && around.is_empty() {
-            return in_round();
+    /// The instance of the element that a load reads runs: in the same iteration of the loops that the reader shares with the block, or, if
+    /// it computes the same whenever it runs, in the same iteration of the loops around the allocation, each of which has memory of its own.
+    fn runs_for(&self, judge: &Judge, load: &Access, written: &[(&Buffer, &[Expr])], repeats: bool) -> Decision {
+        let in_round = self.runs_beside(judge, load, written);
+        if in_round.0.is_proved() || !repeats {
+            return in_round;
         }
+        let around = loops_around(&self.func.body, &load.buffer);
         let kept = |(var, value): &(Var, Expr)| {
             (var.clone(), if around.contains(var) { Expr::from(var) } else { value.clone() })
         };
-        let anywhere: Vec<(Var, Expr)> = claim.anywhere.iter().map(kept).collect();
+        let anywhere: Vec<(Var, Expr)> = self.claim.anywhere.iter().map(kept).collect();
         let anywhere = self.runs_in(judge, load, written, (0, &anywhere));
-        if anywhere.0.is_proved() || common < alone { anywhere } else { in_round() }
+        if anywhere.0.is_proved() { anywhere } else { in_round }
+    }
+
+    /// The number of steps that the ways to a block and to a load share.
+    pub(super) fn shared_with(&self, load: &Access) -> usize {
+        // Of memory that changes, equal texts are two questions.
+        let is_shared = |(one, two): &(&Step, &Step)| one == two && !one.exprs().any(|expr| self.changes(expr));
+        self.path.steps.iter().zip(load.path.steps.iter()).take_while(is_shared).count()
+    }
+
+    /// The instance of the element that a load reads runs in the same iteration of the loops that both share.
+    pub(super) fn runs_beside(&self, judge: &Judge, load: &Access, written: &[(&Buffer, &[Expr])]) -> Decision {
+        let common = self.shared_with(load);
+        let values = if common >= self.alone() { &self.claim.own } else { &self.claim.anywhere };
+        self.runs_in(judge, load, written, (common, values))
     }
 
     /// The instance of the element that a load reads runs in the claimed iteration of the loops from step `first` on.
@@ -263,11 +289,9 @@ impl Placed<'_> {
         written: &[(&Buffer, &[Expr])],
         (first, claim): (usize, &[(Var, Expr)]),
     ) -> Decision {
-        let is_axis =
-            |index: &Expr| matches!(index, Expr::Var(var) if self.block.axes.iter().any(|axis| axis.var == *var));
-        let by_axes = |(buffer, indices): &&(&Buffer, &[Expr])| {
-            **buffer == load.buffer && indices.iter().all(|index| is_axis(index) || index.as_const_int().is_some())
-        };
+        let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
+        let is_known = |index: &Expr| matches!(index, Expr::Var(var) if is_axis(var)) || index.as_const_int().is_some();
+        let by_axes = |(buffer, indices): &&(&Buffer, &[Expr])| **buffer == load.buffer && indices.iter().all(is_known);
         // Stores to other elements of the buffer would be those of other instances.
         let mut others = written.iter().filter(|(buffer, _)| buffer.aliases(&load.buffer));
         let found = others.next().filter(by_axes).filter(|first| others.all(|other| other == *first));
@@ -287,11 +311,21 @@ impl Placed<'_> {
                 _ => path.steps.push(Step::Guard(same(&element.apply(index), at), true)),
             }
         }
+        let around = loops_around(&self.func.body, &load.buffer);
+        // A domain that differs from loop to loop: what is not in this one may be in that of another iteration.
+        let moves = |var: &Var| {
+            let is_of_call = self.path.symbols.contains(var) || self.path.scalars.contains(var);
+            !(is_axis(var) || is_of_call || around.contains(var))
+        };
         for axis in &self.block.axes {
             let (min, extent) = (element.apply(&axis.min), element.apply(&axis.extent));
+            let moving = axis.min.vars().into_iter().chain(axis.extent.vars()).find(moves);
             if let Some(at) = element.get(&axis.var) {
-                path.steps.push(Step::Guard(within(at, &min, &extent), true));
+                path.steps.extend(moving.is_none().then(|| Step::Guard(within(at, &min, &extent), true)));
                 continue;
+            }
+            if let Some(var) = moving {
+                return unsupported(format!("the domain of axis {} depends on `{var}`", axis.var));
             }
             // The reader may be in the block, where the axis has a value.
             let any = Var::new(axis.var.name(), axis.var.dtype());
@@ -335,7 +369,7 @@ fn always<'s>(stmt: &'s Stmt, found: &mut Vec<(&'s Buffer, &'s [Expr])>) {
 }
 
 /// The loops around the allocation of a buffer.
-fn loops_around(stmt: &Stmt, buffer: &Buffer) -> Vec<Var> {
+pub(super) fn loops_around(stmt: &Stmt, buffer: &Buffer) -> Vec<Var> {
     let mut found = Vec::new();
     stmt.walk(&mut |stmt| {
         if let StmtKind::For(inner) = &stmt.kind
@@ -348,7 +382,7 @@ fn loops_around(stmt: &Stmt, buffer: &Buffer) -> Vec<Var> {
 }
 
 /// The elements that a function reads.
-fn loads(func: &PrimFunc) -> Vec<Access> {
+pub(super) fn loads(func: &PrimFunc) -> Vec<Access> {
     let mut found = Vec::new();
     for site in sites(func) {
         let mut all = accesses(&site);
@@ -361,7 +395,7 @@ fn loads(func: &PrimFunc) -> Vec<Access> {
 }
 
 /// Whether a statement allocates the memory of a buffer.
-fn allocates(stmt: &Stmt, buffer: &Buffer) -> bool {
+pub(super) fn allocates(stmt: &Stmt, buffer: &Buffer) -> bool {
     let mut found = false;
     stmt.walk(&mut |stmt| {
         found |= matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own.aliases(buffer));

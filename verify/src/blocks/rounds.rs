@@ -12,6 +12,7 @@
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{AxisKind, BlockAxis, Expr, UnaryOp, Var, sabotage};
 
+use super::memory::{Blocks, looped};
 use super::{Placed, actions, either, same, truth};
 use crate::judge::{Decision, Judge, all_of, suspected, unsupported};
 use crate::lanes::{one_to_one, renamed};
@@ -28,9 +29,23 @@ struct Twice {
 }
 
 impl Placed<'_> {
-    /// The number of steps before the first loop that counts a reduced or scanned axis.
-    fn counting(&self) -> usize {
-        let behind = self.behind(self.counted().map(|(_, value)| value));
+    /// The number of steps before the first loop that counts a reduced or scanned axis, or another axis together with one.
+    pub(super) fn counting(&self) -> usize {
+        let mut behind = self.behind(self.counted().map(|(_, value)| value));
+        let is_loop = |var: &Var| self.path.steps.iter().skip(self.outside).filter_map(looped).any(|own| own == var);
+        behind.retain(is_loop);
+        loop {
+            let before = behind.len();
+            for value in &self.parts.bindings {
+                let loops: Vec<Var> = self.behind([*value]).into_iter().filter(is_loop).collect();
+                if loops.iter().any(|var| behind.contains(var)) {
+                    behind.extend(loops);
+                }
+            }
+            if behind.len() == before {
+                break;
+            }
+        }
         self.first_loop(|var| behind.contains(var))
     }
 
@@ -49,15 +64,10 @@ impl Placed<'_> {
 
     /// The steps that all iterations of a round share, and the others; or why there are no rounds to speak of.
     fn split(&self, round: usize) -> Result<(Path, Path), String> {
-        if let Some(value) = self.parts.bindings.iter().find(|value| self.changes(value)) {
-            return Err(format!("`{value}` is read from memory that changes"));
-        }
+        self.decided(round)?;
         let running = self.running();
         let (mut shared, mut own) = (Vec::new(), Vec::new());
         for (at, step) in running.steps.iter().enumerate() {
-            if matches!(step, Step::Let(..)) && at >= round {
-                return Err(format!("a binding stands between the loops of block {}", self.block.name));
-            }
             if at < round { shared.push(step.clone()) } else { own.push(step.clone()) }
         }
         let path = |steps: Vec<Step>| Path { steps: steps.into_iter().collect(), ..running.clone() };
@@ -76,12 +86,12 @@ impl Placed<'_> {
 
     /// In a round, an instance determines its iteration. Outside of the loops that count reduced axes that is unknown where it does not
     /// hold: the loop may be what was left of the tiles of a consumer. Where an axis is opaque, nothing is said about such loops.
-    pub(super) fn once(&self, judge: &Judge, is_open: bool) -> Decision {
+    pub(super) fn once(&self, judge: &Judge, is_open: bool, blocks: &Blocks<'_>) -> Decision {
         let counting = self.counting();
-        let alone = match (is_open, self.goes_on()) {
+        let alone = match (is_open, self.repeats(judge, blocks)) {
             (true, _) => counting,
-            (false, true) => self.outside,
-            (false, false) => self.alone().min(counting),
+            (false, false) => self.in_own_memory(),
+            (false, true) => self.alone().min(counting),
         };
         let wide = self.once_from(judge, alone);
         if wide.0.is_proved() || alone == counting && self.counted().next().is_some() {
@@ -132,11 +142,16 @@ impl Placed<'_> {
 
     /// In a round, each value of the counted axes occurs together with the other axes of each iteration: the claimed values of the
     /// loops that count them are an iteration, and lead to it.
-    pub(super) fn all_run(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
-        let (mut path, own) = match self.split(self.counting()) {
+    pub(super) fn all_run(&self, judge: &Judge) -> Decision {
+        let claim = &self.claim.counted;
+        let round = self.counting();
+        let (mut path, own) = match self.in_one_memory(round).and_then(|()| self.split(round)) {
             Ok(found) => found,
             Err(reason) => return unsupported(reason),
         };
+        if own.steps.iter().any(|step| matches!(step, Step::Let(..))) {
+            return unsupported(format!("a binding stands between the loops of block {}", self.block.name));
+        }
         let others = || self.axes().filter(|(axis, _)| !is_counted(axis)).map(|(_, value)| value);
         // A loop outside of the round has one value in it.
         if let Some((var, _)) = claim.iter().find(|(var, _)| !own.loops().contains(var)) {
@@ -163,8 +178,10 @@ impl Placed<'_> {
     }
 
     /// In a round, no iteration of an element comes before the one that initialises it.
-    pub(super) fn init_first(&self, judge: &Judge) -> Decision {
-        let Twice { mut both, own, renames } = match self.twice(self.counting()) {
+    pub(super) fn init_first(&self, judge: &Judge, blocks: &Blocks<'_>) -> Decision {
+        let round = self.counting();
+        let memory = self.begins(blocks).and_then(|()| self.in_one_memory(round));
+        let Twice { mut both, own, renames } = match memory.and_then(|()| self.twice(round)) {
             Ok(found) => found,
             Err(reason) => return unsupported(reason),
         };
@@ -177,12 +194,14 @@ impl Placed<'_> {
             let known = if axis.kind == AxisKind::Reduce { same(&second, &first()) } else { same(value, &second) };
             both.steps.push(Step::Guard(known, true));
         }
-        self.holds(judge, &both, &Expr::unary(UnaryOp::Not, is_earlier(&own.loops(), &renames)))
+        let in_order = || self.holds(judge, &both, &Expr::unary(UnaryOp::Not, is_earlier(&own.loops(), &renames)));
+        all_of(std::iter::once_with(in_order).chain(std::iter::once_with(|| self.elements_apart(judge))))
     }
 
     /// In a round, the instances of an element run in the order of the scanned axes, the first one first, and no two of them at once.
     pub(super) fn upwards(&self, judge: &Judge) -> Decision {
-        let Twice { mut both, own, renames } = match self.twice(self.counting()) {
+        let round = self.counting();
+        let Twice { mut both, own, renames } = match self.in_one_memory(round).and_then(|()| self.twice(round)) {
             Ok(found) => found,
             Err(reason) => return unsupported(reason),
         };

@@ -41,7 +41,7 @@ use crate::obligation::Obligation;
 use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
 
-/// What finds the claims about the functions of steps.
+/// The searches that claim which store of the function of a step writes an element. Nothing of it is believed.
 #[derive(Clone, Copy)]
 pub struct Finders<'f> {
     /// Where the values come from that a function reads of its results.

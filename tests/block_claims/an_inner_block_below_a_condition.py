@@ -1,0 +1,15 @@
+# unproved domain of block I
+from tvm.script import tir as T
+
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for o in range(2):
+        with T.sblock("O"):
+            vo = T.axis.spatial(2, o)
+            T.reads(A[vo * 4:vo * 4 + 4])
+            T.writes(B[vo * 4:vo * 4 + 4])
+            if vo == 0:
+                for i in range(4):
+                    with T.sblock("I"):
+                        vi = T.axis.spatial(4, i)
+                        B[vo * 4 + vi] = A[vo * 4 + vi]
