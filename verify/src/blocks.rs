@@ -10,7 +10,7 @@
 //!
 //! A *round* is one iteration of the loops outside the first loop that counts a reduced or scanned axis, and outside the loops that
 //! run nothing but the block: a block that is computed in a tile of its consumer computes the same elements again for the next tile,
-//! from their initialisation on. A block that goes on with what it finds, and does not initialise it, has one round.
+//! from their initialisation on. A block that may not compute the same again has one round ([`memory`]).
 //!
 //! ```text
 //! for i_0 in range(4):                                   a round for each i_0, since the consumer of the tile is in the loop as well
