@@ -81,9 +81,14 @@ impl Placed<'_> {
         access.path.steps.iter().any(|step| matches!(step, Step::Let(var, _) if is_axis(var)))
     }
 
+    /// Whether the block writes memory that each iteration of a loop has its own of: what another iteration computes is not there.
+    fn has_own_memory(&self) -> bool {
+        self.written().iter().any(|(buffer, _)| !loops_around(&self.func.body, buffer).is_empty())
+    }
+
     /// Each instance of the domain runs somewhere.
     fn all_anywhere(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
-        if self.written().iter().any(|(buffer, _)| !loops_around(&self.func.body, buffer).is_empty()) {
+        if self.has_own_memory() {
             return unsupported("each iteration has memory of its own".to_owned());
         }
         let needed = match self.needed(0, claim) {
@@ -109,6 +114,9 @@ impl Placed<'_> {
 
     /// Each instance of the domain runs somewhere: its number is in range and has its axes, and each number in range is that of an iteration.
     fn all_through(&self, judge: &Judge, claim: &Through) -> Decision {
+        if self.has_own_memory() {
+            return unsupported("each iteration has memory of its own".to_owned());
+        }
         let number = Var::new(claim.name.name(), claim.name.dtype());
         let named = Substitution::new([&claim.name], [Expr::from(&number)]);
         let there = Substitution::new(
