@@ -438,7 +438,8 @@ mod tests {
         assert_eq!(bits(ScalarType::Float16, 1.0), Err(ScalarError::Type));
         for value in [0x3f80_0000, 1, -1, i128::from(i32::MIN)] {
             let found = float(ScalarType::Int32, value).unwrap();
-            assert!(found.same(Scalar::Float(f32::from_bits((value as i32).cast_unsigned()).into())), "{value}");
+            let bits = i32::try_from(value).unwrap().cast_unsigned();
+            assert!(found.same(Scalar::Float(f32::from_bits(bits).into())), "{value}");
         }
         assert!(float(ScalarType::Int64, 0x3ff0_0000_0000_0000).unwrap().same(Scalar::Float(1.0)));
     }
