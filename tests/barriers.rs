@@ -188,6 +188,13 @@ fn memory_of_threads_and_names_live_through_barriers() {
             "{shared}S[t] = A[b * 8 + t]\n{SYNC}\nother: T.int32 = S[7 - t]\n{SYNC}\nS[t] = 0\nB[b * 8 + t] = other"
         ),
         format!("{shared}u = t * 3 % 8\nS[u] = A[b * 8 + t]\n{SYNC}\nB[b * 8 + t] = S[(u + 3) % 8]"),
+        // Views of the memory of a thread, in front of a barrier, across it and behind it.
+        format!(
+            "own = T.alloc_buffer((4,), \"int32\", scope=\"local\")\n{shared}V = T.decl_buffer((2,), \"int32\", data=own.data, elem_offset=2)\nV[1] = A[b * 8 + t]\nown[0] = 7\nS[t] = own[3] + 1\n{SYNC}\nW = T.decl_buffer((2, 2), \"int32\", data=own.data)\nB[b * 8 + t] = S[7 - t] + V[1] + W[0, 0]"
+        ),
+        format!(
+            "own = T.alloc_buffer((2, 3), \"int32\", scope=\"local\")\n{shared}V = T.decl_buffer((3, 2), \"int32\", data=own.data, strides=[1, 3])\nV[2, 1] = A[b * 8 + t]\nS[t] = own[1, 2] + 1\n{SYNC}\nB[b * 8 + t] = S[7 - t] + V[2, 1]"
+        ),
         // Two tiles in turn need one barrier in each round.
         format!(
             "D = T.alloc_buffer((2, 8), \"int32\", scope=\"shared\")\nB[b * 8 + t] = 0\nfor k in range(5):\n    D[k % 2, t] = A[b * 8 + t] * k\n    {SYNC}\n    B[b * 8 + t] = B[b * 8 + t] + D[k % 2, 7 - t]"
@@ -201,6 +208,19 @@ fn memory_of_threads_and_names_live_through_barriers() {
         "{shared}B[b * 8 + t] = 0\nfor k in range(5):\n    S[t] = A[b * 8 + t] * k\n    {SYNC}\n    B[b * 8 + t] = B[b * 8 + t] + S[7 - t]"
     );
     fails(&groups(&once), &[], Obligation::Race, Some(TrapKind::Race));
+    // A view ends where it says, also inside of the memory.
+    let view = |sizes: &str, at: &str| {
+        format!(
+            "own = T.alloc_buffer((4,), \"int32\", scope=\"local\")\n{shared}V = T.decl_buffer((2,), \"int32\", data=own.data{sizes})\nfor k in range(4):\n    own[k] = A[b * 8 + t]\nS[t] = own[3]\n{SYNC}\nB[b * 8 + t] = S[7 - t] + V[{at}]"
+        )
+    };
+    holds(&groups(&view(", elem_offset=1", "1")), &[]);
+    fails(&groups(&view(", elem_offset=1", "2")), &[], Obligation::Bounds, Some(TrapKind::OutOfBounds));
+    for beyond in [", elem_offset=3", ", strides=[4]", ", elem_offset=A[0]"] {
+        let Ok(module) = tilewright_script::read_module(&groups(&view(beyond, "0"))) else { continue };
+        let reports = judge().check_program(&module.funcs[0]);
+        assert!(!open(&reports).is_empty(), "{beyond}");
+    }
     // The barrier in the loop is left out in some rounds, or in all.
     let rare = format!(
         "{shared}S[t] = 0\n{SYNC}\nfor k in range(5):\n    if k == 9:\n        {SYNC}\n    S[(t + k) % 8] = A[b * 8 + t]"

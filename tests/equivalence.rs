@@ -54,7 +54,7 @@ fn loops_in_another_order() {
 
 #[test]
 fn values_computed_in_another_way() {
-    check("values", 16);
+    check("values", 21);
 }
 
 #[test]

@@ -149,6 +149,48 @@ fn programs_that_differ_in_more_than_barriers_are_not_taken_for_equal() {
 }
 
 #[test]
+fn trees_of_threads_of_two_axes_in_flat_memory() {
+    let judge = judge();
+    for (rows, cols, threads) in [(4, 8, "x"), (3, 5, "x"), (4, 8, "y, x")] {
+        // The result is an element of a view in the memory of the thread.
+        let text = |size: u32, offset: u32| {
+            format!(
+                "@T.prim_func\ndef main(a: T.handle, b: T.handle):\n    n = T.int32()\n    \
+                 A = T.match_buffer(a, (n, {rows}, {cols}), \"int32\")\n    B = T.match_buffer(b, (n, {rows}, {cols}), \"int32\")\n    \
+                 for i in T.thread_binding(n, thread=\"blockIdx.x\"):\n        \
+                 for y in T.thread_binding({rows}, thread=\"threadIdx.y\"):\n            \
+                 for x in T.thread_binding({cols}, thread=\"threadIdx.x\"):\n                \
+                 R = T.alloc_buffer(({size},), \"int32\", scope=\"local\")\n                \
+                 V = T.decl_buffer((1,), \"int32\", data=R.data, elem_offset={offset}, scope=\"local\")\n                \
+                 with T.attr(T.comm_reducer(lambda x, y: x + y, [T.int32(0)]), \"reduce_scope\", 0):\n                    \
+                 T.tvm_thread_allreduce(T.uint32(1), A[i, y, x], T.bool(True), V[0], {threads})\n                \
+                 B[i, y, x] = V[0]\n"
+            )
+        };
+        let full = read(&text(1, 0));
+        let rewritten = lower_thread_allreduce(&full).unwrap();
+        let reports = judge.check_pass(&full, &rewritten.func, &rewritten.evidence);
+        assert_eq!(open(&reports), Vec::<String>::new(), "{rows} {cols} {threads}");
+        let flat = flatten_buffer(&read(&text(2, 1))).unwrap().func;
+        let rewritten = lower_thread_allreduce(&flat).unwrap();
+        let printed = print_func(&rewritten.func);
+        let reports = judge.check_pass(&flat, &rewritten.func, &rewritten.evidence);
+        assert_eq!(open(&reports), Vec::<String>::new(), "{rows} {cols} {threads}\n{printed}");
+        for (old, new) in [("range(2)", "range(1)"), ("= 0\n", "= 1\n"), ("if x < 4:", "if x < 3:")] {
+            assert!(printed.contains(old), "{printed}");
+            let twin = read(&printed.replacen(old, new, 1));
+            let reports = judge.check_pass(&flat, &twin, &rewritten.evidence);
+            assert!(!open(&reports).is_empty(), "{new} for {old}\n{printed}");
+        }
+        rewritten.func.body.walk(&mut |stmt| {
+            if let StmtKind::Allocate { buffer, .. } = &stmt.kind {
+                assert_eq!(buffer.rank(), 1, "flat memory stays flat");
+            }
+        });
+    }
+}
+
+#[test]
 fn a_tree_for_each_number_of_threads() {
     let judge = judge();
     for count in [1u32, 2, 3, 5, 7, 8, 12, 19] {

@@ -112,8 +112,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The number that all axes are quotients and remainders of, if one of the divisors is no constant: loops over symbolic extents that were
-/// fused, and split again.
+/// The number that all axes are quotients and remainders of, if several loops make it, or one of the divisors is no constant: loops that
+/// were fused, and split again.
 fn through(axes: &[BlockAxis], bindings: &[&Expr], loops: &[&For]) -> Option<Through> {
     let mut numbers: Vec<Expr> = Vec::new();
     let mut is_symbolic = false;
@@ -129,7 +129,8 @@ fn through(axes: &[BlockAxis], bindings: &[&Expr], loops: &[&For]) -> Option<Thr
         });
     }
     let [number] = &numbers[..] else { return None };
-    is_symbolic.then_some(())?;
+    let uses = |inner: &&&For| number.vars().contains(&inner.var);
+    (is_symbolic || loops.iter().filter(uses).count() > 1).then_some(())?;
     let name = Var::new("f", number.dtype());
     let extent = axes.iter().map(|axis| axis.extent.clone()).reduce(|size, extent| size * extent)?;
     let Ok(parts) =

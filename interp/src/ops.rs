@@ -3,7 +3,7 @@
 //! Each agrees bit for bit with the operator table of `ir`, which `tests/operators.rs` checks; the rare ones call it.
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, MathFn, Scalar, ScalarError, ScalarType, UnaryOp, scalar};
+use tilewright_ir::{BinaryOp, DataType, MathFn, Scalar, ScalarError, ScalarType, UnaryOp, scalar};
 
 use crate::code::{Instr, Op};
 use crate::num::{decode, encode, f32_of, wrap};
@@ -121,8 +121,8 @@ fn evaluate_by_table(instr: &Instr, a: u64, b: u64) -> Result<u64, ScalarError> 
             let function = MathFn::ALL[number];
             let args = [lhs, decode(ty, b)];
             let value = function.eval(ty, &args[..function.info().1])?;
-            let predicate = matches!(function, MathFn::IsNan | MathFn::IsInf);
-            Ok(encode(if predicate { ScalarType::Bool } else { ty }, value))
+            let result = function.result_type(&[DataType::scalar(ty); 2][..function.info().1]);
+            Ok(encode(result.map_or(ty, |result| result.scalar), value))
         }
         _ => Ok(encode(instr.to, scalar::cast(ty, instr.to, lhs))),
     }

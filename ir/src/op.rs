@@ -245,7 +245,7 @@ impl UnaryOp {
     }
 }
 
-/// A math function. All but [`MathFn::Abs`] take floats only. The arguments have one common type.
+/// A math function. All but [`MathFn::Abs`] and [`MathFn::FloatOfBits`] take floats only. The arguments have one common type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MathFn {
     /// Absolute value, also of integers. The least value of a signed type wraps to itself.
@@ -304,11 +304,16 @@ pub enum MathFn {
     IsNan,
     /// Whether x is infinite; the result is `bool`.
     IsInf,
+    /// The bits of a `float32` or `float64` as a signed integer of as many bits. All NaNs have the bits of one, which is quiet and
+    /// positive: no other operator tells NaNs apart.
+    BitsOfFloat,
+    /// The `float32` or `float64` with the bits of a signed integer of as many bits.
+    FloatOfBits,
 }
 
 impl MathFn {
     /// All math functions, in the order of the enum.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::Abs,
         Self::Exp,
         Self::Exp2,
@@ -337,9 +342,12 @@ impl MathFn {
         Self::Trunc,
         Self::IsNan,
         Self::IsInf,
+        Self::BitsOfFloat,
+        Self::FloatOfBits,
     ];
 
-    /// Returns TVMScript's name, without `T.`, and the number of arguments. A table.
+    /// Returns TVMScript's name, without `T.`, and the number of arguments. A table. The two that [`MathFn::is_reinterpretation`] names are
+    /// one function in TVMScript, `T.reinterpret("int32", x)`, which states its type.
     pub fn info(self) -> (&'static str, usize) {
         match self {
             Self::Abs => ("abs", 1),
@@ -370,12 +378,19 @@ impl MathFn {
             Self::Trunc => ("trunc", 1),
             Self::IsNan => ("isnan", 1),
             Self::IsInf => ("isinf", 1),
+            Self::BitsOfFloat => ("bits_of_float", 1),
+            Self::FloatOfBits => ("float_of_bits", 1),
         }
     }
 
     /// Returns the function with this name, in the spelling of [`MathFn::info`].
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|function| function.info().0 == name)
+        Self::ALL.into_iter().find(|function| function.info().0 == name && !function.is_reinterpretation())
+    }
+
+    /// Returns whether the function gives the same bits another type.
+    pub fn is_reinterpretation(self) -> bool {
+        matches!(self, Self::BitsOfFloat | Self::FloatOfBits)
     }
 
     /// Returns the type of the result, and `None` if the function does not accept arguments of the types `args`.
@@ -386,9 +401,23 @@ impl MathFn {
             MathTypeRule::Number => (scalar.is_float() || scalar.is_integer(), scalar),
             MathTypeRule::Float => (scalar.is_float(), scalar),
             MathTypeRule::Predicate => (scalar.is_float(), ScalarType::Bool),
+            MathTypeRule::Bits => return self.reinterpreted(args),
         };
         (accepts && args.len() == self.info().1 && args.iter().all(|&ty| ty == first))
             .then_some(DataType { scalar: result, lanes: first.lanes })
+    }
+
+    /// Returns the type of the same bits: floats become signed integers and the other way round.
+    fn reinterpreted(self, args: &[DataType]) -> Option<DataType> {
+        let &[arg] = args else { return None };
+        let scalar = match (self, arg.scalar) {
+            (Self::BitsOfFloat, ScalarType::Float32) => ScalarType::Int32,
+            (Self::BitsOfFloat, ScalarType::Float64) => ScalarType::Int64,
+            (Self::FloatOfBits, ScalarType::Int32) => ScalarType::Float32,
+            (Self::FloatOfBits, ScalarType::Int64) => ScalarType::Float64,
+            _ => return None,
+        };
+        Some(DataType { scalar, lanes: arg.lanes })
     }
 
     /// Returns the argument and result types. A table that lists every function, so that a new one is not taken for a
@@ -397,6 +426,7 @@ impl MathFn {
         match self {
             Self::Abs => MathTypeRule::Number,
             Self::IsNan | Self::IsInf => MathTypeRule::Predicate,
+            Self::BitsOfFloat | Self::FloatOfBits => MathTypeRule::Bits,
             Self::Exp
             | Self::Exp2
             | Self::Exp10
@@ -435,6 +465,8 @@ enum MathTypeRule {
     Float,
     /// Floats of one type; the result is `bool`.
     Predicate,
+    /// A float and an integer of as many bits.
+    Bits,
 }
 
 #[cfg(test)]
@@ -461,5 +493,7 @@ mod tests {
         assert_eq!(BinaryOp::And.result_type(i, i), None);
         assert_eq!(MathFn::Exp.result_type(&[i]), None);
         assert_eq!(MathFn::Abs.result_type(&[i]), Some(i));
+        assert_eq!(MathFn::BitsOfFloat.result_type(&[f.with_lanes(4)]), Some(i.with_lanes(4)));
+        assert_eq!(MathFn::FloatOfBits.result_type(&[f]), None);
     }
 }

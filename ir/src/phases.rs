@@ -26,6 +26,7 @@ mod grouped;
 mod rebuild;
 mod synchronized;
 mod unified;
+mod views;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -87,6 +88,8 @@ pub enum Way {
     Let(Var, Expr),
     /// Memory of the thread.
     Private(Buffer),
+    /// A view of memory of the thread.
+    View(Buffer),
 }
 
 /// Returns whether a statement contains a barrier, or memory that threads share: then it is no statement of one thread.
@@ -129,8 +132,8 @@ pub fn has_groups(stmt: &Stmt) -> bool {
 ///
 /// # Errors
 /// Control flow around a barrier or shared memory that may differ between threads (`barrier-divergent`), a concurrent loop there
-/// (`barrier-place`), and memory of one thread around a barrier that is a texture, has strides or other views
-/// (`barrier-memory`).
+/// (`barrier-place`), and memory of one thread around a barrier that is a texture or has strides, or views of it whose sizes are no
+/// constants (`barrier-memory`).
 pub fn group_of(nest: &Stmt) -> Result<GroupStmt, Diagnostic> {
     Splitter::default().part(nest)
 }
@@ -145,6 +148,15 @@ pub(crate) fn is_thread_loop(kind: ForKind) -> bool {
         | ForKind::Vectorized
         | ForKind::Unrolled => false,
     }
+}
+
+/// The loops over threads on a way.
+fn threads_of(way: &[Way]) -> Vec<Arc<For>> {
+    let thread = |step: &Way| match step {
+        Way::Thread(inner) => Some(inner.clone()),
+        Way::Let(..) | Way::Private(_) | Way::View(_) => None,
+    };
+    way.iter().filter_map(thread).collect()
 }
 
 /// The place in a group.
@@ -195,9 +207,11 @@ impl Splitter {
             StmtKind::Allocate { buffer, body } => self.own_memory(stmt, buffer, |this| this.part(body)),
             StmtKind::DeclBuffer { buffer, body } => {
                 if self.private.contains(&buffer.data) {
-                    let message =
-                        format!("`{buffer}` is a view of the memory of one thread, which is in use at a barrier");
-                    return Err(self.error("barrier-memory", message, "use the buffer that is allocated"));
+                    if !self.follows(buffer) {
+                        return Err(self.view_of_one_thread(buffer));
+                    }
+                    let body = self.within(Way::View(buffer.clone()), |this| this.part(body))?;
+                    return Ok(GroupStmt::Scope(stmt.clone(), vec![body]));
                 }
                 self.uniform_shape(buffer)?;
                 Ok(GroupStmt::Scope(stmt.clone(), vec![self.part(body)?]))
@@ -208,24 +222,34 @@ impl Splitter {
         }
     }
 
-    /// A statement of each thread. The memory of a thread on the way to it becomes memory of all threads, which other views of it would
+    /// A statement of each thread. The memory of a thread on the way to it becomes memory of all threads, which some views of it would
     /// not follow.
     fn phase(&self, body: Stmt) -> Result<GroupStmt, Diagnostic> {
         let own = |step: &Way| match step {
-            Way::Private(buffer) => Some(buffer.clone()),
+            Way::Private(buffer) | Way::View(buffer) => Some(buffer.clone()),
             Way::Thread(_) | Way::Let(..) => None,
         };
         let own: Vec<Buffer> = self.way.iter().filter_map(own).collect();
-        let is_other = |buffer: &&Buffer| own.iter().any(|own| own.data == buffer.data) && !own.contains(buffer);
+        let is_own = |buffer: &Buffer| own.iter().any(|own| own.data == buffer.data);
+        let is_other = |buffer: &&Buffer| is_own(buffer) && !own.contains(buffer) && !self.follows(buffer);
         match body.buffers().iter().find(is_other) {
             Some(view) => Err(self.view_of_one_thread(view)),
             None => Ok(GroupStmt::Phase(Phase { way: self.way.clone(), body })),
         }
     }
 
+    /// Whether memory of all threads has such a view as this one of the memory of one.
+    fn follows(&self, view: &Buffer) -> bool {
+        let is_base = |step: &Way| matches!(step, Way::Private(base) if base.data == view.data);
+        let Some(at) = self.way.iter().position(is_base) else { return false };
+        let Way::Private(base) = &self.way[at] else { return false };
+        views::of_all_threads(base, &threads_of(&self.way[..at]), view).is_some()
+    }
+
     fn view_of_one_thread(&self, view: &Buffer) -> Diagnostic {
         let message = format!("`{view}` is a view of the memory of one thread, which is in use at a barrier");
-        self.error("barrier-memory", message, "use the buffer that is allocated")
+        let help = "use the buffer that is allocated, or a view in it with a constant shape, strides and offset, of the same type";
+        self.error("barrier-memory", message, help)
     }
 
     /// Statements one after the other: as many as possible without a barrier are one phase.
@@ -321,11 +345,7 @@ impl Splitter {
         }
         self.uniform_shape(buffer)?;
         self.private.insert(buffer.data.clone());
-        let threads = self.way.iter().filter_map(|step| match step {
-            Way::Thread(inner) => Some(inner.clone()),
-            Way::Let(..) | Way::Private(_) => None,
-        });
-        let threads = threads.collect();
+        let threads = threads_of(&self.way);
         let body = Box::new(self.within(Way::Private(buffer.clone()), part)?);
         Ok(GroupStmt::Private { buffer: buffer.clone(), threads, span: stmt.span, body })
     }

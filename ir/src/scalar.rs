@@ -258,6 +258,7 @@ impl MathFn {
     pub fn eval(self, ty: ScalarType, args: &[Scalar]) -> Result<Scalar, ScalarError> {
         match *args {
             [Scalar::Int(value)] if self == Self::Abs => Ok(Scalar::Int(wrap_int(ty, value.abs()))),
+            [Scalar::Int(bits)] if self == Self::FloatOfBits => float_of_bits(ty, bits),
             [Scalar::Float(x)] => self.eval_unary(ty, x),
             [Scalar::Float(x), Scalar::Float(y)] => self.eval_binary(ty, x, y),
             _ => Err(ScalarError::Type),
@@ -280,6 +281,7 @@ impl MathFn {
         let value = match self {
             Self::IsNan => return Ok(Scalar::Int(i128::from(x.is_nan()))),
             Self::IsInf => return Ok(Scalar::Int(i128::from(x.is_infinite()))),
+            Self::BitsOfFloat => return bits_of_float(ty, x),
             Self::Abs => x.abs(),
             // Square roots and roundings are exact in IEEE arithmetic. The rest comes from one library, because the
             // functions of the platform differ in their last bits.
@@ -306,9 +308,40 @@ impl MathFn {
             Self::Ceil => x.ceil(),
             Self::Round => x.round_ties_even(),
             Self::Trunc => x.trunc(),
-            Self::Atan2 | Self::Pow => return Err(ScalarError::Type),
+            Self::Atan2 | Self::Pow | Self::FloatOfBits => return Err(ScalarError::Type),
         };
         Ok(Scalar::Float(round_float(ty, value)))
+    }
+}
+
+/// Returns the bits of a float of the type `ty` as a signed integer. All NaNs have the same.
+fn bits_of_float(ty: ScalarType, x: f64) -> Result<Scalar, ScalarError> {
+    match ty {
+        #[expect(clippy::cast_possible_truncation, reason = "the value is representable in float32")]
+        ScalarType::Float32 => {
+            let bits = if x.is_nan() { 0x7fc0_0000 } else { (x as f32).to_bits() };
+            Ok(Scalar::Int(bits.cast_signed().into()))
+        }
+        ScalarType::Float64 => {
+            let bits = if x.is_nan() { 0x7ff8_0000_0000_0000 } else { x.to_bits() };
+            Ok(Scalar::Int(bits.cast_signed().into()))
+        }
+        _ => Err(ScalarError::Type),
+    }
+}
+
+/// Returns the float with the bits of a signed integer of the type `ty`.
+fn float_of_bits(ty: ScalarType, bits: i128) -> Result<Scalar, ScalarError> {
+    match ty {
+        ScalarType::Int32 => {
+            let bits = i32::try_from(bits).map_err(|_| ScalarError::Overflow)?;
+            Ok(Scalar::Float(f32::from_bits(bits.cast_unsigned()).into()))
+        }
+        ScalarType::Int64 => {
+            let bits = i64::try_from(bits).map_err(|_| ScalarError::Overflow)?;
+            Ok(Scalar::Float(f64::from_bits(bits.cast_unsigned())))
+        }
+        _ => Err(ScalarError::Type),
     }
 }
 
@@ -391,6 +424,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn all_nans_have_the_same_bits_and_other_floats_their_own() {
+        let bits = |ty, x| MathFn::BitsOfFloat.eval(ty, &[Scalar::Float(x)]).map(Scalar::as_int);
+        let float = |ty, x| MathFn::FloatOfBits.eval(ty, &[Scalar::Int(x)]);
+        let payload = f64::from_bits(0xfff8_0000_0000_0001);
+        assert_eq!(bits(ScalarType::Float32, payload), Ok(Some(0x7fc0_0000)));
+        assert_eq!(bits(ScalarType::Float64, payload), bits(ScalarType::Float64, f64::NAN));
+        assert_eq!(bits(ScalarType::Float32, -0.0), Ok(Some(i32::MIN.into())));
+        assert_eq!(bits(ScalarType::Float32, 1.0), Ok(Some(0x3f80_0000)));
+        assert_eq!(bits(ScalarType::Float16, 1.0), Err(ScalarError::Type));
+        for value in [0x3f80_0000, 1, -1, i128::from(i32::MIN)] {
+            let found = float(ScalarType::Int32, value).unwrap();
+            let bits = i32::try_from(value).unwrap().cast_unsigned();
+            assert!(found.same(Scalar::Float(f32::from_bits(bits).into())), "{value}");
+        }
+        assert!(float(ScalarType::Int64, 0x3ff0_0000_0000_0000).unwrap().same(Scalar::Float(1.0)));
     }
 
     #[test]

@@ -409,6 +409,8 @@ fn is_exact(function: MathFn) -> bool {
         MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc | MathFn::IsNan | MathFn::IsInf => {
             true
         }
+        // Narrow floats have none.
+        MathFn::BitsOfFloat | MathFn::FloatOfBits => true,
         MathFn::Exp
         | MathFn::Exp2
         | MathFn::Exp10

@@ -19,7 +19,7 @@ pub const FAR: u64 = u64::MAX;
 pub fn max_ulp_error(function: MathFn, ty: ScalarType) -> u64 {
     let single = match function {
         MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc => 0,
-        MathFn::IsNan | MathFn::IsInf | MathFn::Sqrt => 0,
+        MathFn::IsNan | MathFn::IsInf | MathFn::Sqrt | MathFn::BitsOfFloat | MathFn::FloatOfBits => 0,
         MathFn::Exp | MathFn::Exp2 | MathFn::Exp10 | MathFn::Log | MathFn::Log2 | MathFn::Log10 => 3,
         MathFn::Rsqrt => 2,
         MathFn::Sin | MathFn::Cos | MathFn::Sinh | MathFn::Cosh | MathFn::Asin | MathFn::Acos => 4,

@@ -21,8 +21,8 @@
 //! many threads combine two values each in each round. The number of threads need not be a power of two: the first round leaves
 //! the largest power below it. Each round has memory of its own, so the shared memory is at most three times that of the values, and
 //! the rounds are reductions that the judge compares with the one before, for all extents around them. For floats the order is a
-//! premise of the report. Threads of axes that are not reduced have trees of their own, and of several reduced axes the inner one comes first. Cost: linear, and the search for the
-//! evidence.
+//! premise of the report. Threads of axes that are not reduced have trees of their own, and of several reduced axes the inner one comes
+//! first. Memory may be flattened before: then that of the rounds is flat as well. Cost: linear, and the search for the evidence.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -32,11 +32,12 @@ use tilewright_ir::phases::{Barriers, without_barriers};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     AttrValue, BinaryOp, Buffer, Comparison, Diagnostic, Evidence, Expr, For, ForKind, Phased, PrimFunc, Scope, Span,
-    Stmt, StmtKind, THREAD_ALLREDUCE, Var, sabotage,
+    Stmt, StmtKind, THREAD_ALLREDUCE, ThreadTag, Var, sabotage,
 };
 
 use super::Rewritten;
 use super::storage::claims::over_elements;
+use super::thread_axes;
 use crate::lift;
 
 const NAME: &str = "lower_thread_allreduce";
@@ -87,7 +88,7 @@ pub fn lower_thread_allreduce(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnost
         let help = format!("`{NAME}` comes before `split_host_device`, which says what each device function uses");
         return Err(vec![Diagnostic::error("thread-allreduce", None, message).with_help(help)]);
     }
-    let mut lowered = Lowered { count: 0 };
+    let mut lowered = Lowered { count: 0, threads: Vec::new() };
     let body = lowered.stmt(&func.body).map_err(|fault| vec![fault])?;
     let after = PrimFunc { body, ..func.clone() };
     let mut evidence = Evidence { pass: NAME.to_owned(), ..Evidence::default() };
@@ -126,6 +127,8 @@ pub(super) fn comparison(before: &PrimFunc, after: &PrimFunc, pass: &str) -> Opt
 /// Lowers each reduction.
 struct Lowered {
     count: usize,
+    /// The loops over threads of the group around the statement, outermost first.
+    threads: Vec<Arc<For>>,
 }
 
 impl Rewrite for Lowered {
@@ -136,12 +139,20 @@ impl Rewrite for Lowered {
             StmtKind::Attr { node, key, body, .. } if key == THREAD_ALLREDUCE => {
                 self.count += 1;
                 let fault = |message: &str| fault(message, stmt.span);
-                let found =
-                    Reduction::of(node, body).ok_or_else(|| fault("the statements are no reduction across threads"))?;
+                let full = thread_axes::unflattened(node, body, &self.threads);
+                let found = Reduction::of(node, full.as_ref().unwrap_or(body))
+                    .ok_or_else(|| fault("the statements are no reduction across threads"))?;
                 if !found.may_be_regrouped() {
                     return Err(fault("the values are combined in a way in which their grouping may matter"));
                 }
-                found.tree().ok_or_else(|| fault("the number of threads is no constant from 1 to 4096"))
+                let tree = found.tree().ok_or_else(|| fault("the number of threads is no constant from 1 to 4096"))?;
+                Ok(if full.is_some() { thread_axes::flattened(&tree, &self.threads) } else { tree })
+            }
+            StmtKind::For(inner) if matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Thread(_))) => {
+                self.threads.push(inner.clone());
+                let rewritten = self.stmt_children(stmt);
+                self.threads.pop();
+                rewritten
             }
             StmtKind::Seq(stmts) => {
                 let parts = stmts.iter().map(|part| self.stmt(part)).collect::<Result<Vec<_>, _>>()?;

@@ -27,6 +27,7 @@ mod tests;
 mod texture_stores;
 #[cfg(test)]
 mod texture_tests;
+mod thread_axes;
 pub(crate) mod thread_sync;
 pub(crate) mod tile_layout;
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod search;
 use std::fmt;
 
 use crate::harness::engine::StageProgram;
-use tilewright_ir::{BinaryOp, Definition, Evidence, Expr, PrimFunc};
+use tilewright_ir::{BinaryOp, Definition, Evidence, Expr, PrimFunc, ScalarType, StmtKind};
 use tilewright_verify::{Method, Obligation, Premise, Reason, ReasonKind, Report, Verdict};
 
 pub use proposals::{Model, models};
@@ -113,7 +113,14 @@ pub fn refute_in(
     // Calls with which the program before leaves its buffers are no calls if that is a premise.
     let is_defined = !Premise::of_reports(reports).is_empty();
     let report = &mut reports[open];
-    match search::difference((order, is_defined), (before, after), evidence, models) {
+    let found = if assumes_inside(before) {
+        Err(Runs::Not(
+            "the program before assumes a condition in its body, which a call that a run chooses may break".into(),
+        ))
+    } else {
+        search::difference((order, is_defined), (before, after), evidence, models)
+    };
+    match found {
         Ok(mut found) => {
             if let Some(reason) = report.verdict.reason() {
                 found.text = format!("{}; the judge: {reason}", found.text);
@@ -130,6 +137,17 @@ pub fn refute_in(
         }
         Err(runs) => runs,
     }
+}
+
+/// Whether a program has conditions that are evaluated for nothing: `T.assume` in another place than the start of a function. Nothing is
+/// proved by them, and where they do not hold the program may mean anything.
+fn assumes_inside(before: Before<'_>) -> bool {
+    let Before::Func(func) = before else { return false };
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        found |= matches!(&stmt.kind, StmtKind::Evaluate(value) if value.dtype().scalar == ScalarType::Bool);
+    });
+    found
 }
 
 /// The position of the report that a difference belongs to; `None` if the judge decided everything about the pair.

@@ -213,7 +213,10 @@ pub(super) fn unsupported_path(path: &str, span: Span) -> Diagnostic {
 /// The functions of the dialect, by the paths that programs write.
 fn known_paths() -> Vec<String> {
     let of_te = TE.iter().map(|name| format!("te.{name}"));
-    let scalar = ir::MathFn::ALL.iter().map(|function| format!("te.{}", function.info().0));
+    let scalar = ir::MathFn::ALL
+        .iter()
+        .filter(|function| !function.is_reinterpretation())
+        .map(|function| format!("te.{}", function.info().0));
     let others =
         ["te.if_then_else", "te.all", "te.any", "tir.if_then_else", "tir.const", "lower", "build", "target.Target"];
     of_te.chain(scalar).chain(others.map(str::to_owned)).collect()

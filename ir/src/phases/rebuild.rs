@@ -108,6 +108,8 @@ struct Copies {
     buffer: Buffer,
     /// The loops over threads around the memory.
     threads: Vec<Arc<For>>,
+    /// Whether it is no view of other memory.
+    is_allocated: bool,
 }
 
 struct Builder<'a> {
@@ -130,6 +132,19 @@ impl Builder<'_> {
                 Ok(Stmt::seq(stmts))
             }
             GroupStmt::Scope(head, bodies) => {
+                let view = match &head.kind {
+                    StmtKind::DeclBuffer { buffer, .. } => view_of(&self.copies, buffer),
+                    _ => None,
+                };
+                let head = match (view, &head.kind) {
+                    (Some(copies), StmtKind::DeclBuffer { buffer, body }) => {
+                        let of_all = copies.buffer.clone();
+                        self.copies.insert(buffer.clone(), copies);
+                        let kind = StmtKind::DeclBuffer { buffer: of_all, body: body.clone() };
+                        &Stmt::new(kind).at(head.span)
+                    }
+                    _ => head,
+                };
                 let bodies = bodies.iter().map(|body| self.part(body)).collect::<Result<Vec<_>, _>>()?;
                 Ok(with_bodies(head, bodies))
             }
@@ -159,12 +174,12 @@ impl Builder<'_> {
             info.shape.splice(0..0, extents);
             info.axis_separators = axis_separators;
         });
-        Ok(Copies { buffer, threads })
+        Ok(Copies { buffer, threads, is_allocated: true })
     }
 
     /// A phase in loops over threads of its own, with variables of its own.
     fn phase(&self, phase: &Phase) -> Result<Stmt, Diagnostic> {
-        let mut own = Own { copies: &self.copies, renames: Substitution::default(), fault: None };
+        let mut own = Own { copies: self.copies.clone(), renames: Substitution::default(), fault: None };
         let mut heads = Vec::new();
         for step in &phase.way {
             match step {
@@ -185,7 +200,7 @@ impl Builder<'_> {
                     own.renames.insert(var, Expr::from(&renamed));
                     heads.push(Head::Let(renamed, value));
                 }
-                Way::Private(_) => {}
+                Way::Private(_) | Way::View(_) => {}
             }
         }
         let Ok(body) = own.stmt(&phase.body);
@@ -202,6 +217,14 @@ impl Builder<'_> {
             Stmt::new(kind).at(span)
         }))
     }
+}
+
+/// The view of the memory of all threads for a view of the memory of one. `None` for other memory; views that have none were refused.
+fn view_of(copies: &HashMap<Buffer, Copies>, view: &Buffer) -> Option<Copies> {
+    let memory = copies.iter().find(|(own, memory)| own.data == view.data && memory.is_allocated);
+    let (base, memory) = memory?;
+    let buffer = super::views::of_all_threads(base, &memory.threads, view)?;
+    Some(Copies { buffer, threads: memory.threads.clone(), is_allocated: false })
 }
 
 /// A statement around a phase.
@@ -241,14 +264,14 @@ fn with_bodies(head: &Stmt, bodies: Vec<Stmt>) -> Stmt {
 }
 
 /// Rewrites a phase: its own variables, and the memory of all threads for that of one.
-struct Own<'a> {
-    copies: &'a HashMap<Buffer, Copies>,
+struct Own {
+    copies: HashMap<Buffer, Copies>,
     renames: Substitution,
     /// A buffer of the phase whose size names a variable that is replaced.
     fault: Option<Buffer>,
 }
 
-impl Own<'_> {
+impl Own {
     /// The element of the memory of all threads, if the buffer is memory of one.
     fn place(&self, buffer: &Buffer, indices: Vec<Expr>) -> (Buffer, Vec<Expr>) {
         let Some(copies) = self.copies.get(buffer) else { return (buffer.clone(), indices) };
@@ -272,7 +295,7 @@ impl Own<'_> {
     }
 }
 
-impl Rewrite for Own<'_> {
+impl Rewrite for Own {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
@@ -295,6 +318,12 @@ impl Rewrite for Own<'_> {
                 Ok(Stmt::store(&buffer, indices, value).at(stmt.span))
             }
             StmtKind::Attr { key, body, .. } if key == BLOCK => self.stmt(body),
+            StmtKind::DeclBuffer { buffer, body } if let Some(copies) = view_of(&self.copies, buffer) => {
+                let of_all = copies.buffer.clone();
+                self.copies.insert(buffer.clone(), copies);
+                let body = Arc::new(self.stmt(body)?);
+                Ok(Stmt::new(StmtKind::DeclBuffer { buffer: of_all, body }).at(stmt.span))
+            }
             StmtKind::Allocate { buffer, .. } | StmtKind::DeclBuffer { buffer, .. } => {
                 self.declared(buffer);
                 self.stmt_children(stmt)

@@ -5,12 +5,16 @@
 //! T.evaluate(T.assume(n % 4 == 0))      # as older releases print it
 //! ```
 //!
-//! An assumption is a premise of everything that is proved of the function, so it is about the integers of a call, and stands in front of
-//! all other statements: there it is clear whether any call meets it. A condition in another place, or on memory, is an error here; as
-//! an `assert` it is part of what the program does.
+//! An assumption about the integers of a call, in front of all other statements, is a premise of everything that is proved of the function:
+//! there it is clear whether any call meets it. A condition in another place, or on memory, is evaluated and not used. It is no
+//! premise, and what is proved holds for all calls, also for those that break it; but a run that shows a difference may be such a call,
+//! so that it refutes nothing. As an `assert`, a condition is part of what the program does.
 
 use ruff_python_ast as ast;
-use tilewright_ir::{Diagnostic, PrimFunc, Stmt, StmtKind, Var};
+use std::convert::Infallible;
+
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{PrimFunc, Stmt, StmtKind, Var};
 
 use super::reader::Reader;
 
@@ -24,36 +28,35 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The errors about assumptions that are no premises of the function.
-pub(super) fn misplaced(func: &PrimFunc) -> Vec<Diagnostic> {
+/// Turns assumptions that are no premises of the function into conditions that are evaluated for nothing.
+pub(super) fn settled(func: PrimFunc) -> PrimFunc {
+    let mut assumes = false;
+    func.body.walk(&mut |stmt| assumes |= matches!(stmt.kind, StmtKind::Assert { is_assumed: true, .. }));
+    if !assumes {
+        return func;
+    }
     let known: Vec<Var> = func.extents().into_iter().chain(func.scalars()).collect();
-    let mut found = Found { known, is_start: true, errors: Vec::new() };
-    found.stmt(&func.body);
-    found.errors
+    let Ok(body) = Settle { known, is_start: true }.stmt(&func.body);
+    PrimFunc { body, ..func }
 }
 
-struct Found {
+struct Settle {
     /// The integers of a call.
     known: Vec<Var>,
     /// Whether nothing was done yet.
     is_start: bool,
-    errors: Vec<Diagnostic>,
 }
 
-impl Found {
-    fn stmt(&mut self, stmt: &Stmt) {
+impl Rewrite for Settle {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         if let StmtKind::Assert { cond, is_assumed: true, .. } = &stmt.kind {
             let is_about_call = !cond.reads_memory() && cond.vars().iter().all(|var| self.known.contains(var));
-            let message = if !self.is_start {
-                "an assumption stands in front of all other statements of the function"
-            } else if !is_about_call {
-                "an assumption is about scalar parameters and extents alone"
-            } else {
-                return;
-            };
-            let help = format!("write `assert {cond}, \"...\"`: the program checks it there");
-            self.errors.push(Diagnostic::error("assumption", stmt.span, message).with_help(help));
-            return;
+            if self.is_start && is_about_call {
+                return Ok(stmt.clone());
+            }
+            return Ok(Stmt::new(StmtKind::Evaluate(cond.clone())).at(stmt.span));
         }
         // Memory and assertions may come first.
         self.is_start &= match &stmt.kind {
@@ -63,6 +66,6 @@ impl Found {
             StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } | StmtKind::Let { .. } => false,
             StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Attr { .. } => false,
         };
-        stmt.children().for_each(|child| self.stmt(child));
+        self.stmt_children(stmt)
     }
 }

@@ -11,6 +11,7 @@
 //! | `T.Not(x)`, `T.bitwise_not(x)` | a unary operator |
 //! | `T.likely(c)` | `c`; the hint is dropped |
 //! | `T.texture2d_load(...)` | a texel, see the module `texture` |
+//! | `T.Let`, `T.ceildiv`, `T.infinity`, `T.min_value`, `T.max_value`, `T.reinterpret` | see the module `values` |
 //!
 //! The printer uses the spellings with a capital letter where TVM has both, since only they name the node
 //! unambiguously.
@@ -37,6 +38,12 @@ pub(super) const KNOWN: &[&str] = &[
     "broadcast",
     "Broadcast",
     "likely",
+    "Let",
+    "ceildiv",
+    "infinity",
+    "min_value",
+    "max_value",
+    "reinterpret",
     "Not",
     "bitwise_not",
     "truncdiv",
@@ -54,6 +61,7 @@ pub(super) const KNOWN: &[&str] = &[
     "buffer_decl",
     "match_buffer",
     "allocate",
+    "allocate_const",
     "func_attr",
     "attr",
     "evaluate",
@@ -173,10 +181,14 @@ impl<'a> Reader<'a> {
                 return self.error("unsupported", range, message, help);
             }
             "assume" => {
-                let help = "write it as a statement at the start of the function";
+                let help = "write it as a statement";
                 return self.error("assumption", range, "`T.assume` is a statement, not a value", help);
             }
             "Shuffle" => self.shuffle(call)?,
+            "Let" | "let" => self.let_value(call)?,
+            "ceildiv" => self.ceildiv(call)?,
+            "infinity" | "min_value" | "max_value" => self.limit(call, &name)?,
+            "reinterpret" => self.reinterpret(call)?,
             "vectorlow" | "vectorhigh" | "vectorcombine" => {
                 let help = "choose lanes by their indices: `A[i * 4 + 2]`, or `A[T.Ramp(i * 8, 2, 4)]`";
                 return self.error("unsupported", range, format!("`T.{name}` takes vectors apart"), help);
@@ -192,7 +204,8 @@ impl<'a> Reader<'a> {
                 return self.outside_of_block(&format!("T.{name}"), call.range());
             }
             _ => {
-                let functions = MathFn::ALL.into_iter().map(|function| function.info().0);
+                let named = |function: &MathFn| !function.is_reinterpretation();
+                let functions = MathFn::ALL.into_iter().filter(named).map(|function| function.info().0);
                 let operators = BinaryOp::ALL.into_iter().map(|op| op.info().call);
                 let known = KNOWN.iter().copied().chain(functions).chain(operators);
                 let help = nearest_function(&name, known).map_or_else(

@@ -159,8 +159,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         let func = PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body };
-        self.errors.extend(super::assumptions::misplaced(&func));
-        (self.errors.len() == before).then_some(func)
+        Some(super::assumptions::settled(func))
     }
 
     /// Binds a parameter whose annotation is an element type, such as `n: T.int32` or `a: T.handle`.

@@ -47,6 +47,7 @@ mod barriers;
 mod blocks;
 mod buffer;
 mod calls;
+mod constants;
 mod device;
 mod expr;
 mod func;
@@ -67,6 +68,7 @@ mod stmt;
 mod texture;
 mod texture_tvm;
 mod tuples;
+mod values;
 mod views;
 mod windows;
 

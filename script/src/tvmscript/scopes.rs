@@ -9,6 +9,7 @@
 //! | `T.alloc_local(...)`, `T.alloc_shared(...)` | allocates a buffer in that scope |
 //! | `T.buffer_decl(...)` or `T.Buffer(...)` without `data` | declares a buffer whose memory an `Allocate` provides (RFC 63) |
 //! | `T.allocate(...)` | allocates memory; its name is a pointer, for `data=` |
+//! | `T.allocate_const(...)` | allocates memory and writes its elements, see `constants` |
 //! | `T.realize(A[0:16], "local")` | allocates a buffer that `T.buffer_decl` declared without memory |
 //! | `T.texture2d_alloca(...)` | allocates a texel buffer |
 //! | `T.LetStmt(x)`, `T.let(...)` | binds a value to a name |
@@ -45,6 +46,7 @@ impl<'a> Reader<'a> {
             "decl_buffer",
             "buffer_decl",
             "allocate",
+            "allocate_const",
             "let",
             "Let",
             "LetStmt",
@@ -57,7 +59,8 @@ impl<'a> Reader<'a> {
             "realize",
             "Assert",
         ];
-        self.callee(&call.func).is_some_and(|name| scopes.contains(&name))
+        let is_let = |name: &str| matches!(name, "let" | "Let") && Self::is_let_value(call);
+        self.callee(&call.func).is_some_and(|name| scopes.contains(&name) && !is_let(name))
     }
 
     /// Reads a call that opens a scope, and binds the name on its left-hand side, `target`.
@@ -142,6 +145,7 @@ impl<'a> Reader<'a> {
                 self.bind(name, Binding::Pointer(buffer.clone()));
                 Some(allocate(buffer))
             }
+            "allocate_const" => self.allocate_const(name, call),
             "let" | "Let" | "LetStmt" => self.let_scope(target, call, &callee),
             "attr" => {
                 let args = self.bind_args(call, "attr", &["node", "attr_key", "value"], 3)?;

@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Whether evaluating a value may have no result.
-fn may_trap(value: &Expr) -> bool {
+pub(super) fn may_trap(value: &Expr) -> bool {
     let mut found = false;
     value.walk(&mut |part| {
         found |= match part {

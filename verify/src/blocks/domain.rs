@@ -46,8 +46,7 @@ impl Placed<'_> {
         if let Some(var) = self.loop_of_statement(self.in_memory()) {
             return unsupported(format!("an instance depends on loop {var}, and not on its axes alone"));
         }
-        if self.in_one_memory(0).is_ok()
-            && let Some(through) = claim.through.as_ref().map(|through| self.all_through(judge, through))
+        if let Some(through) = claim.through.as_ref().map(|through| self.all_through(judge, through))
             && through.0.is_proved()
         {
             return through;
@@ -118,6 +117,9 @@ impl Placed<'_> {
 
     /// Each instance of the domain runs somewhere: its number is in range and has its axes, and each number in range is that of an iteration.
     fn all_through(&self, judge: &Judge, claim: &Through) -> Decision {
+        if let Err(reason) = self.in_one_memory(0) {
+            return unsupported(reason);
+        }
         let number = Var::new(claim.name.name(), claim.name.dtype());
         let named = Substitution::new([&claim.name], [Expr::from(&number)]);
         let there = Substitution::new(

@@ -114,7 +114,7 @@ impl Walk {
                 for step in &phase.way {
                     match step {
                         Way::Let(var, value) => values.insert(var, values.apply(value)),
-                        Way::Thread(_) | Way::Private(_) => way.push(step.clone()),
+                        Way::Thread(_) | Way::Private(_) | Way::View(_) => way.push(step.clone()),
                     }
                 }
                 let own = self.places.len();
@@ -260,9 +260,9 @@ fn skipping(open: &[Open], past_barrier: bool) -> impl Iterator<Item = Open> + '
 fn is_same_step(one: &Way, two: &Way) -> bool {
     match (one, two) {
         (Way::Thread(one), Way::Thread(two)) => one.var == two.var,
-        (Way::Private(one), Way::Private(two)) => one == two,
+        (Way::Private(one), Way::Private(two)) | (Way::View(one), Way::View(two)) => one == two,
         (Way::Let(one, _), Way::Let(two, _)) => one == two,
-        (Way::Thread(_) | Way::Private(_) | Way::Let(..), _) => false,
+        (Way::Thread(_) | Way::Private(_) | Way::View(_) | Way::Let(..), _) => false,
     }
 }
 
@@ -282,7 +282,7 @@ impl Place {
         }
         let threads = self.way.iter().filter_map(|step| match step {
             Way::Thread(inner) => Some(inner),
-            Way::Private(_) | Way::Let(..) => None,
+            Way::Private(_) | Way::View(_) | Way::Let(..) => None,
         });
         let depends = |expr: &Expr, vars: &[Var]| expr.vars().iter().any(|var| vars.contains(var));
         for inner in threads {
@@ -339,6 +339,7 @@ fn with_way(way: &[Way], body: Stmt) -> Stmt {
     way.iter().rev().fold(body, |body, step| match step {
         Way::Thread(inner) => Stmt::new(StmtKind::For(Arc::new(For { body, ..(**inner).clone() }))),
         Way::Private(buffer) => Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Arc::new(body) }),
+        Way::View(buffer) => Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: Arc::new(body) }),
         Way::Let(var, value) => {
             Stmt::new(StmtKind::Let { var: var.clone(), value: value.clone(), body: Arc::new(body) })
         }

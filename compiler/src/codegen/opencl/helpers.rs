@@ -209,6 +209,31 @@ pub(super) fn sigmoid(helpers: &mut Helpers, ty: DataType) -> String {
     })
 }
 
+/// The bits of floats as integers: those of one NaN for every NaN.
+pub(super) fn bits_of_float(helpers: &mut Helpers, ty: DataType) -> String {
+    let is_double = ty.scalar == ScalarType::Float64;
+    let to = DataType { scalar: if is_double { ScalarType::Int64 } else { ScalarType::Int32 }, lanes: ty.lanes };
+    let (t, bits) = (value_name(ty), value_name(to));
+    let nan = if is_double { "0x7ff8000000000000L" } else { "0x7fc00000" };
+    let value = if ty.is_scalar() {
+        format!("isnan(x) ? {nan} : as_{bits}(x)")
+    } else {
+        format!("select(as_{bits}(x), ({bits})({nan}), isnan(x))")
+    };
+    helpers.define(format!("tw_bits_of_float_{}", helper_name(ty)), |name| {
+        format!("static inline {bits} {name}({t} x) {{\n    return {value};\n}}\n")
+    })
+}
+
+/// The floats with the bits of integers.
+pub(super) fn float_of_bits(helpers: &mut Helpers, ty: DataType) -> String {
+    let scalar = if ty.scalar == ScalarType::Int64 { ScalarType::Float64 } else { ScalarType::Float32 };
+    let (t, float) = (value_name(ty), value_name(DataType { scalar, lanes: ty.lanes }));
+    helpers.define(format!("tw_float_of_bits_{}", helper_name(ty)), |name| {
+        format!("static inline {float} {name}({t} x) {{\n    return as_{float}(x);\n}}\n")
+    })
+}
+
 /// The end of a helper's name: nothing for one lane.
 fn tail(lanes: u16) -> String {
     if lanes == 1 { String::new() } else { format!("_x{lanes}") }

@@ -226,6 +226,8 @@ impl Dialect for OpenClC {
             MathFn::IsNan => predicate("isnan"),
             MathFn::IsInf => predicate("isinf"),
             MathFn::Sigmoid => builtin(&helper::sigmoid(helpers, ty)),
+            MathFn::BitsOfFloat => builtin(&helper::bits_of_float(helpers, ty)),
+            MathFn::FloatOfBits => builtin(&helper::float_of_bits(helpers, ty)),
             MathFn::Floor
             | MathFn::Ceil
             | MathFn::Trunc

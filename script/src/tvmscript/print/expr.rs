@@ -66,6 +66,9 @@ impl Printer {
             Expr::Var(var) => (self.names.var(var), ATOM),
             Expr::Binary(op, lhs, rhs) => self.binary(*op, lhs, rhs),
             Expr::Unary(op, operand) => self.unary(*op, operand),
+            Expr::Call(function, args) if function.is_reinterpretation() => {
+                (format!("T.reinterpret(\"{}\", {})", expr.dtype(), self.exprs(args)), ATOM)
+            }
             Expr::Call(function, args) => (format!("T.{}({})", function.info().0, self.exprs(args)), ATOM),
             Expr::Select(c, a, b) => (self.call("Select", &[c, a, b]), ATOM),
             Expr::IfThenElse(c, a, b) => (self.call("if_then_else", &[c, a, b]), ATOM),
