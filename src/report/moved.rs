@@ -101,7 +101,10 @@ impl MoveReport {
         let mut rows = vec![
             row("from A", self.from.clone()),
             row("to B", self.to.clone()),
-            row("memory", format!("{} -> {}, {} bytes each", list(&self.from_shape), list(&self.to_shape), self.element_bytes)),
+            row(
+                "memory",
+                format!("{} -> {}, {} bytes each", list(&self.from_shape), list(&self.to_shape), self.element_bytes),
+            ),
             row("loops", format!("{}{wide}", loops.join(", "))),
             row("tile", self.tile.to_owned()),
             row("fill", self.fill.to_owned()),

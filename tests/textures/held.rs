@@ -63,7 +63,10 @@ fn a_texel_is_read_under_the_conditions_of_its_channels() {
         let inside = Expr::from(j).lt(Expr::int(6));
         choose(inside, load(i.into(), Expr::from(j) + Expr::int(1), c.into()))
     });
-    assert!(source.contains("const float4 texel = j < 6 ? read_imagef(T, tw_sampler, (int2)(j + 1, i)) : "), "{source}");
+    assert!(
+        source.contains("const float4 texel = j < 6 ? read_imagef(T, tw_sampler, (int2)(j + 1, i)) : "),
+        "{source}"
+    );
     assert_eq!(reads(&source), 1, "{source}");
 }
 

@@ -66,8 +66,10 @@ impl Writer {
         reads.retain(|read| self.image(read.buffer).is_some());
         let mut chosen: Vec<&Read<'_>> = Vec::new();
         for read in &reads {
-            let is_known = chosen.iter().any(|known| known.is_at(read)) || self.held(read.buffer, read.indices).is_some();
-            let agree = || reads.iter().filter(|other| other.is_at(read)).all(|other| other.conditions == read.conditions);
+            let is_known =
+                chosen.iter().any(|known| known.is_at(read)) || self.held(read.buffer, read.indices).is_some();
+            let agree =
+                || reads.iter().filter(|other| other.is_at(read)).all(|other| other.conditions == read.conditions);
             if !is_known && chosen.len() < MOST && is_one_texel(read, inner) && agree() {
                 chosen.push(read);
             }

@@ -202,9 +202,8 @@ fn convolution(te: &Builder, window: &Window, groups: u64, operands: &[Bound<'_>
             }
             filter @ (Coord::Split { .. } | Coord::Whole(_)) => Some(filter.whole().floor_div(int(filters_per_group))),
         };
-        let behind = |first: u64, index: &Expr| {
-            group.clone().map_or(index.clone(), |group| group * int(first) + index.clone())
-        };
+        let behind =
+            |first: u64, index: &Expr| group.clone().map_or(index.clone(), |group| group * int(first) + index.clone());
         if image.1.arrangement == Arrangement::Channels4 && per_group % 4 == 0 {
             // The channels of a texel come one after the other, so that it is read once for all of them.
             let blocks = reduce_axis("rc", &Expr::int(0), &int(per_group / 4))?;
