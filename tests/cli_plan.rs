@@ -235,6 +235,20 @@ fn long_names_and_many_tensors_stay_legible() {
 }
 
 #[test]
+fn a_graph_of_more_than_16_mib_is_planned() {
+    let name = |at: usize| format!("a_tensor_with_a_name_that_makes_the_text_longer_than_that_of_a_program_{at}");
+    let row = |at: usize| json!({"name": name(at), "shape": [1, 64, 56, 56], "dtype": "float32"});
+    let step = |at: usize| json!({"name": format!("s{at}"), "reads": [name(at)], "writes": [name(at + 1)]});
+    let n = 70_000;
+    let graph = json!({"schema": "tilewright.graph/1", "tensors": (0..n).map(row).collect::<Vec<_>>(),
+        "steps": (0..n - 1).map(step).collect::<Vec<_>>(), "inputs": [name(0)], "outputs": [name(n - 1)]});
+    let text = graph.to_string();
+    assert!(text.len() > 16 << 20, "{} bytes", text.len());
+    let run = tilewright_with_input(&["plan", "-"], &text);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+}
+
+#[test]
 fn limits_are_kept() {
     let (code, json) = plan(CHAIN, &["--limits", "7x6"]);
     assert_eq!(code, Some(0), "{json}");

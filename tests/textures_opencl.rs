@@ -11,6 +11,8 @@ mod channels;
 mod checked;
 #[path = "textures/choices.rs"]
 mod choices;
+#[path = "textures/held.rs"]
+mod held;
 #[path = "textures/placed.rs"]
 mod placed;
 #[path = "textures/printers.rs"]

@@ -168,6 +168,7 @@ const PARTS: &[Part] = &[
             "verify/src/finder",
             "verify/src/gf2",
             "verify/src/map/fast",
+            "verify/src/map/memory.rs",
             "verify/src/map/shrink.rs",
             "verify/src/map/witness.rs",
             "verify/src/path/samples.rs",

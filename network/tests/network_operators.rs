@@ -40,6 +40,20 @@ fn convolutions_with_stride_padding_and_dilation() {
 }
 
 #[test]
+fn convolutions_of_whole_texels_of_channels() {
+    holds(
+        &Writer::new(9)
+            .input("x", &[1, 8, 7, 5])
+            .constant("w", &[12, 8, 3, 2])
+            .constant("b", &[12])
+            .node("Conv", &["x", "w", "b"], "c", &[ints("strides", &[1, 2]), ints("pads", &[1, 0, 2, 1])])
+            .constant("g", &[24, 4, 2, 1])
+            .node("Conv", &["c", "g"], "y", &[int("group", 3), ints("dilations", &[2, 1])])
+            .output("y"),
+    );
+}
+
+#[test]
 fn depthwise_and_grouped_convolutions() {
     holds(
         &Writer::new(9)

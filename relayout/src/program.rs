@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, IndexMap, PrimFunc, ScalarType, Stmt, StmtKind, Var};
 
 use crate::digits::Relayout;
 use crate::strategy::{Bound, Edge, Fill, Loop, Strategy};
@@ -41,16 +41,31 @@ impl Elements {
 /// Returns the function that applies both maps to every logical index, after it has filled all slots if there are more of them.
 pub fn plain(relayout: &Relayout, elements: &Elements) -> PrimFunc {
     let ty = index_type(relayout);
-    let (a, b) = buffers_of(&relayout.from.shape, &relayout.to.shape, elements, ty);
-    let vars: Vec<Var> = (0..relayout.extents.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
-    let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
-    let value = Expr::load(&a, relayout.from.map.apply(&index));
-    let store = Stmt::store(&b, relayout.to.map.apply(&index), value);
-    let loops = vars.iter().zip(&relayout.extents).map(|(var, extent)| (var.clone(), *extent));
-    let copy = nested(loops.collect(), store, ty);
+    let numbers = |extents: &[u64]| -> Vec<Expr> { extents.iter().map(|&extent| number(extent, ty)).collect() };
+    let [from, to] = [&relayout.from, &relayout.to].map(|side| numbers(&side.shape));
+    let maps = [&relayout.from.map, &relayout.to.map];
     // If there are as many elements as slots, each slot gets one: that no two get the same is an obligation of its own.
     let is_full = relayout.to.slots() == Ok(relayout.extents.iter().product());
-    let fill = (!is_full).then(|| filled(&b, &relayout.to.shape, elements, ty));
+    plain_of(&numbers(&relayout.extents), (maps[0], &from), (maps[1], &to), elements, is_full)
+}
+
+/// Returns the function that applies two maps to every logical index of a shape that may be symbolic, after it has filled all slots unless
+/// `is_full` says that each gets an element. A map comes with its physical shape.
+pub fn plain_of(
+    extents: &[Expr],
+    (from, from_shape): (&IndexMap, &[Expr]),
+    (to, to_shape): (&IndexMap, &[Expr]),
+    elements: &Elements,
+    is_full: bool,
+) -> PrimFunc {
+    let ty = from.vars().first().map_or(ScalarType::Int32, |var| var.dtype().scalar);
+    let buffer = |name: &str, shape: &[Expr]| Buffer::compact(name, elements.dtype, shape.to_vec());
+    let (a, b) = (buffer("A", from_shape), buffer("B", to_shape));
+    let vars: Vec<Var> = (0..extents.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
+    let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
+    let store = Stmt::store(&b, to.apply(&index), Expr::load(&a, from.apply(&index)));
+    let copy = around(vars.into_iter().zip(extents.iter().cloned()).collect(), store);
+    let fill = (!is_full).then(|| filled(&b, to_shape, elements, ty));
     function(&a, &b, Stmt::seq(fill.into_iter().chain([copy]).collect()))
 }
 
@@ -118,7 +133,7 @@ pub(crate) fn with_fill(
     let parts = match &strategy.fill {
         Fill::None => vec![copy],
         Fill::Edges(_) if strategy.fills_what_bounds_leave() => vec![copy],
-        Fill::Whole => vec![filled(b, &strategy.to_shape, elements, ty), copy],
+        Fill::Whole => vec![filled(b, &b.shape, elements, ty), copy],
         Fill::Edges(edges) => {
             let fill = |at: usize| filled_edge(&edges[..=at], b, &strategy.to, elements, ty);
             std::iter::once(copy).chain((0..edges.len()).filter_map(fill)).collect()
@@ -164,15 +179,11 @@ pub(crate) fn number(value: u64, ty: ScalarType) -> Expr {
 
 /// The buffers of both memories.
 pub(crate) fn buffers(strategy: &Strategy, elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
-    buffers_of(&strategy.from_shape, &strategy.to_shape, elements, ty)
-}
-
-fn buffers_of(from: &[u64], to: &[u64], elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
     let buffer = |name: &str, shape: &[u64]| {
         let shape = shape.iter().map(|&extent| number(extent, ty)).collect();
         Buffer::compact(name, elements.dtype, shape)
     };
-    (buffer("A", from), buffer("B", to))
+    (buffer("A", &strategy.from_shape), buffer("B", &strategy.to_shape))
 }
 
 fn function(a: &Buffer, b: &Buffer, body: Stmt) -> PrimFunc {
@@ -200,16 +211,19 @@ fn names(loops: &[Loop], ty: ScalarType) -> Vec<Var> {
 
 /// Loops around a statement, the first outside.
 fn nested(loops: Vec<(Var, u64)>, body: Stmt, ty: ScalarType) -> Stmt {
-    let around = |body, (var, extent): (Var, u64)| Stmt::for_loop(&var, number(extent, ty), ForKind::Serial, body);
-    loops.into_iter().rev().fold(body, around)
+    around(loops.into_iter().map(|(var, extent)| (var, number(extent, ty))).collect(), body)
+}
+
+fn around(loops: Vec<(Var, Expr)>, body: Stmt) -> Stmt {
+    loops.into_iter().rev().fold(body, |body, (var, extent)| Stmt::for_loop(&var, extent, ForKind::Serial, body))
 }
 
 /// A nest that fills all slots of the destination.
-fn filled(b: &Buffer, shape: &[u64], elements: &Elements, ty: ScalarType) -> Stmt {
+fn filled(b: &Buffer, shape: &[Expr], elements: &Elements, ty: ScalarType) -> Stmt {
     let vars: Vec<Var> = (0..shape.len()).map(|axis| Var::new(format!("p{axis}"), ty)).collect();
     let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
     let store = Stmt::store(b, index, elements.fill.clone());
-    nested(vars.into_iter().zip(shape.iter().copied()).collect(), store, ty)
+    around(vars.into_iter().zip(shape.iter().cloned()).collect(), store)
 }
 
 /// The physical index of an iteration, whose loops have these values.

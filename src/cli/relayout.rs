@@ -3,6 +3,7 @@
 mod moved;
 mod npy;
 mod sides;
+mod symbolic;
 
 use tilewright_ir::{ArrayShape, DataType, InverseClaim};
 use tilewright_verify::{Judge, Obligation, RelayoutClaim, Report};
@@ -27,7 +28,8 @@ use crate::report::{Dim, RelayoutReport};
                         relayout 'f32[3,5]{1,0}' 'f32[5,3]{1,0}' --transpose 1,0\n  tilewright \
                         relayout 'f32[4001,4003]{1,0}' '{1,0:T(8,128)}' --run in.npy out.npy\n  tilewright relayout NHWC \
                         NCHW4c --shape 2,10,7,9 --explain     # N, C, H, W\n  tilewright relayout 'lambda i, j: [i, j]' 'lambda i, \
-                        j: [j, i]' --shape 37,155 --dtype int16 --run in.npy out.npy\n\nWith --run, --explain or --shape the \
+                        j: [j, i]' --shape 37,155 --dtype int16 --run in.npy out.npy\n  tilewright relayout NHWC NCHW4c --shape n,c,h,w \
+                        --explain     # a kernel for all extents\n\nWith --run, --explain or --shape the \
                         move itself is planned: its program is proved to do what both layouts say before anything is moved. \
                         Padding gets zeros."
 )]
@@ -61,6 +63,12 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let files = args.run.as_deref().and_then(|files| Some((files.first()?.as_str(), files.get(1)?.as_str())));
     let pair = sides::completed(&args.pair);
     if let Some(shape) = &args.shape {
+        if let Some(sides) = symbolic::Sides::of_maps(&pair, shape, args.dtype)? {
+            if files.is_some() {
+                return Err(symbolic::refused_run(shape));
+            }
+            return symbolic::run(&sides, &judge, (global, printer), args.explain);
+        }
         let sides = sides::of_maps(&pair, shape, args.dtype)?;
         return moved::run(&sides, files, &judge, (global, printer), args.explain);
     }

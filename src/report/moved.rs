@@ -10,7 +10,7 @@
 use serde::Serialize;
 use tilewright_verify::Report;
 
-use super::check::obligations;
+use super::check::{Dim, obligations};
 use super::lines::{properties, verbatim};
 use super::obligation::{obligations_of, premise_lines, proved_line};
 use super::text::Style;
@@ -27,13 +27,13 @@ pub struct MoveReport {
     /// Layout B.
     pub to: String,
     /// The logical shape.
-    pub shape: Vec<u64>,
+    pub shape: Vec<Dim>,
     /// Bytes of an element.
     pub element_bytes: u64,
     /// The physical shape of A.
-    pub from_shape: Vec<u64>,
+    pub from_shape: Vec<Dim>,
     /// The physical shape of B.
-    pub to_shape: Vec<u64>,
+    pub to_shape: Vec<Dim>,
     /// What the innermost loops do.
     pub tile: &'static str,
     /// The loops, the outermost first.
@@ -101,7 +101,10 @@ impl MoveReport {
         let mut rows = vec![
             row("from A", self.from.clone()),
             row("to B", self.to.clone()),
-            row("memory", format!("{:?} -> {:?}, {} bytes each", self.from_shape, self.to_shape, self.element_bytes)),
+            row(
+                "memory",
+                format!("{} -> {}, {} bytes each", list(&self.from_shape), list(&self.to_shape), self.element_bytes),
+            ),
             row("loops", format!("{}{wide}", loops.join(", "))),
             row("tile", self.tile.to_owned()),
             row("fill", self.fill.to_owned()),
@@ -130,4 +133,10 @@ impl MoveReport {
         proved_line(&mut out, &self.verdicts, &self.premises, style);
         out
     }
+}
+
+/// A shape as people read it.
+fn list(shape: &[Dim]) -> String {
+    let parts: Vec<String> = shape.iter().map(Dim::to_string).collect();
+    format!("[{}]", parts.join(", "))
 }

@@ -23,6 +23,7 @@ use crate::enumerate::MAX_POINTS;
 use crate::goal::Kind;
 use crate::kernel::{Consistency, Context, Failure, Rule, Step};
 use crate::lemmas::Lemmas;
+use crate::map::Memory;
 use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::path::Path;
@@ -170,6 +171,8 @@ pub struct Judge {
     record: Option<Record>,
     /// The theorems that certificates of digits rest on.
     pub(crate) windows: Windows,
+    /// Guesses about maps.
+    pub(crate) memory: Arc<Memory>,
     /// Points of a constant shape that may be enumerated to prove an obligation.
     pub(crate) most_points: u64,
     pub(crate) part_steps: u64,
@@ -207,6 +210,7 @@ impl Judge {
             search,
             record: None,
             windows,
+            memory: Arc::new(if config.memo { Memory::default() } else { Memory::off() }),
             most_points: config.most_points,
             part_steps: config.part_steps,
             in_bits: false,

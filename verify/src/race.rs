@@ -360,12 +360,19 @@ impl Pair<'_> {
             let why = "an index or a condition reads a view whose place depends on the iteration";
             return unsupported(format!("{}: {why}", self.open_question()));
         }
+        // Points are no proof for all extents, and a map that was decided before is decided faster than points are tried.
+        let by_map = || record::attempt(|| self.by_map(judge));
+        let is_symbolic = !self.one.path.symbols.is_empty();
+        if let Some(decision) = is_symbolic.then(by_map).flatten() {
+            return decision;
+        }
         // Points are no statements for a certificate.
         let early = if judge.is_recording() { None } else { points::tried(self, FEW) };
         if let Some(decision) = early {
             return decision;
         }
-        record::attempt(|| self.by_map(judge))
+        let by_map = if is_symbolic { None } else { by_map() };
+        by_map
             .or_else(|| record::attempt(|| self.by_proof(judge)))
             .or_else(|| points::tried(self, MANY))
             .unwrap_or_else(|| (Verdict::Unknown(Reason::undecided(self.open_question())), Method::Nothing))

@@ -154,7 +154,9 @@ impl Writer {
             return self.vector_of(whole.dtype(), &parts, mode);
         }
         let texel = self.texel(buffer, indices, false)?;
+        let held = self.held(buffer, indices);
         let code = match constant(channel) {
+            _ if let Some(held) = &held => self.channel_of(held, texel.images, texel.kind, channel)?,
             Some(lane) if lane >= 0 && lane < texel.kind.channels.into() => {
                 let all = self.read_texel(buffer, &texel)?;
                 Code::atom(self.dialect().lane(&all.text, u16::try_from(lane).unwrap_or(0)))
@@ -163,6 +165,25 @@ impl Writer {
             _ => self.read_channel(buffer, &texel, channel)?,
         };
         Ok(narrowed(self.dialect(), ty.into(), texel.kind.ty, code))
+    }
+
+    /// All four channels of the texel of an access, as wide as the builtin gives them, and their type.
+    pub(super) fn whole_texel(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<(Code, DataType), Diagnostic> {
+        let texel = self.texel(buffer, indices, false)?;
+        Ok((self.read_texel(buffer, &texel)?, channels_of(texel.kind.ty, CHANNELS)))
+    }
+
+    /// The channel of a texel with a number that is computed at run time.
+    fn channel_of(
+        &mut self,
+        texel: &str,
+        images: &'static dyn Images,
+        kind: ChannelKind,
+        lane: &Expr,
+    ) -> Result<Code, Diagnostic> {
+        let lane = self.index(lane)?;
+        let helper = images.channel(&mut self.helpers, kind);
+        Ok(Code::atom(format!("{helper}({texel}, {})", lane.text)))
     }
 
     /// All four channels, as wide as the builtin gives them.
@@ -178,12 +199,11 @@ impl Writer {
 
     /// Reads the channel with the number `lane`, which is computed at run time or is a constant outside of 0 to 3.
     fn read_channel(&mut self, buffer: &Buffer, texel: &Texel, lane: &Expr) -> Result<Code, Diagnostic> {
-        let lane = self.index(lane)?;
         if !self.options.checked {
             let all = self.read_texel(buffer, texel)?;
-            let helper = texel.images.channel(&mut self.helpers, texel.kind);
-            return Ok(Code::atom(format!("{helper}({}, {})", all.text, lane.text)));
+            return self.channel_of(&all.text, texel.images, texel.kind, lane);
         }
+        let lane = self.index(lane)?;
         let helper = texel.images.checked_channel(&mut self.helpers, texel.kind, self.options.placed);
         let args = self.checked(buffer, texel, &lane, Access::Read)?;
         Ok(Code::atom(format!("{helper}({args})")))

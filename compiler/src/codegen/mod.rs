@@ -29,6 +29,7 @@
 //! | `spread` | which loops the judge proves to be independent |
 //! | `arrays` | memory of a work-item and of a work-group |
 //! | `stmt`, `expr`, `image`, `writer` | statements, expressions, textures, memory |
+//! | `texels` | texels that are read once for several channels |
 //! | `range` | which sums can wrap |
 //! | `divisions` | which divisions are proved to be those of C |
 //! | `forms` | the kernels as `compile` writes them and `check` runs them |
@@ -59,6 +60,7 @@ mod range;
 mod spread;
 mod stmt;
 mod target;
+mod texels;
 mod writer;
 
 use tilewright_ir::{Diagnostic, Validated};

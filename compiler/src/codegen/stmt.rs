@@ -136,6 +136,8 @@ impl Writer {
             self.define(&name, inner.var.dtype(), &end);
             end = name;
         }
+        let n_texels = self.texels.len();
+        self.hold_texels(inner)?;
         self.ranges.insert_loop(&inner.var, &inner.min, &inner.extent);
         let outer = self.divergent;
         self.divergent |= self.may_diverge(&last);
@@ -153,6 +155,7 @@ impl Writer {
             self.synchronise()?;
         }
         self.close();
+        self.texels.truncate(n_texels);
         self.divergent = outer;
         Ok(())
     }

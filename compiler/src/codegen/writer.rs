@@ -66,6 +66,8 @@ pub(crate) struct Writer {
     pub(crate) scalars: BTreeSet<Var>,
     /// All symbols and scalar parameters of the function.
     pub(crate) known_scalars: BTreeSet<Var>,
+    /// Texels that were read in front of the loops around the current statement.
+    pub(super) texels: Vec<super::texels::Held>,
     /// The divisions that may be written with the operators of the target.
     pub(super) proved: Proved,
     /// The divisions that were written.
@@ -115,6 +117,7 @@ impl Writer {
             uses: BTreeMap::new(),
             scalars: BTreeSet::new(),
             known_scalars: BTreeSet::new(),
+            texels: Vec::new(),
             proved,
             divisions: Written::default(),
             notes: BTreeSet::new(),

@@ -105,7 +105,10 @@ impl<'a> Problem<'a> {
     /// operand is needed no longer.
     pub(super) fn candidates(&self) -> Vec<InPlace> {
         let tensors = &self.graph.tensors;
-        let mut found = Vec::new();
+        // The tensors of which the caller takes one or a view of it.
+        let outputs = tensors.iter().zip(&self.roots).filter(|(tensor, _)| tensor.role == TensorRole::Output);
+        let taken: BTreeSet<usize> = outputs.map(|(_, &root)| root).collect();
+        let mut found: Vec<InPlace> = Vec::new();
         for (step, uses) in self.graph.steps.iter().enumerate() {
             for (&result, &read) in
                 uses.writes.iter().flat_map(|result| uses.reads.iter().map(move |read| (result, read)))
@@ -116,9 +119,11 @@ impl<'a> Problem<'a> {
                     && self.rooms[operand] == self.rooms[result];
                 let is_buffer = matches!(self.rooms[result], Room::Bytes(size) if size > 0);
                 let Lifetime { first, last } = self.lifetimes[operand];
-                let ends = !is_input(self.graph, operand) && first < step && last == step && !self.is_taken(operand);
+                let ends = !is_input(self.graph, operand) && first < step && last == step && !taken.contains(&operand);
                 let pair = InPlace { step, operand, result };
-                if is_same && is_buffer && ends && !found.contains(&pair) {
+                // Pairs are found step by step: a known one is among the last.
+                let is_known = || found.iter().rev().take_while(|known| known.step == step).any(|known| *known == pair);
+                if is_same && is_buffer && ends && !is_known() {
                     found.push(pair);
                 }
             }
@@ -126,18 +131,12 @@ impl<'a> Problem<'a> {
         found
     }
 
-    /// Whether the caller takes a tensor or a view of it.
-    fn is_taken(&self, root: usize) -> bool {
-        let taken =
-            |(tensor, &own): (&tilewright_ir::GraphTensor, &usize)| own == root && tensor.role == TensorRole::Output;
-        self.graph.tensors.iter().zip(&self.roots).any(taken)
-    }
-
     /// The operand that each result takes the place of: the first one that no other result of the step has.
     fn operands(&self, pairs: &[InPlace]) -> BTreeMap<usize, usize> {
         let (mut operands, mut used) = (BTreeMap::new(), BTreeSet::new());
         let possible = if pairs.is_empty() { Vec::new() } else { self.candidates() };
-        for pair in pairs.iter().filter(|pair| possible.contains(pair)) {
+        let possible: BTreeSet<[usize; 3]> = possible.iter().map(key).collect();
+        for pair in pairs.iter().filter(|pair| possible.contains(&key(pair))) {
             if !operands.contains_key(&pair.result) && used.insert(pair.operand) {
                 operands.insert(pair.result, pair.operand);
             }
@@ -242,6 +241,11 @@ pub(super) fn whole_region(room: Room) -> Region {
         Room::Bytes(size) => Region::Bytes { offset: 0, size },
         Room::Texels { width, height } => Region::Texels { x: 0, y: 0, width, height },
     }
+}
+
+/// What tells a pair from the others.
+fn key(pair: &InPlace) -> [usize; 3] {
+    [pair.step, pair.operand, pair.result]
 }
 
 fn is_input(graph: &Graph, at: usize) -> bool {

@@ -9,7 +9,7 @@ use tilewright_ir::{BinaryOp, Diagnostic, Expr, MathFn, ReduceOp, StageBody};
 use super::coords::{Coord, FLOAT, float, load, load_broadcast, within};
 use super::int;
 use crate::model::{Binary, Op, Unary, Window};
-use crate::place::Operand;
+use crate::place::{Arrangement, Operand};
 
 /// An operand of a kernel, or the result: its tensor and its arrangement.
 pub(super) type Bound<'a> = (Tensor, &'a Operand);
@@ -195,9 +195,6 @@ fn convolution(te: &Builder, window: &Window, groups: u64, operands: &[Bound<'_>
         // Depthwise: the filter is the channel, so that whole texels are read.
         (at[1].clone(), Expr::int(0))
     } else {
-        let step = reduce_axis("rc", &Expr::int(0), &int(per_group))?;
-        let index = step.index();
-        axes.insert(0, step.axis);
         let group = match &at[1] {
             _ if groups == 1 => None,
             Coord::Split { block, .. } if filters_per_group % 4 == 0 => {
@@ -205,8 +202,23 @@ fn convolution(te: &Builder, window: &Window, groups: u64, operands: &[Bound<'_>
             }
             filter @ (Coord::Split { .. } | Coord::Whole(_)) => Some(filter.whole().floor_div(int(filters_per_group))),
         };
-        let channel = group.map_or(index.clone(), |group| group * int(per_group) + index.clone());
-        (Coord::Whole(channel), index)
+        let behind =
+            |first: u64, index: &Expr| group.clone().map_or(index.clone(), |group| group * int(first) + index.clone());
+        if image.1.arrangement == Arrangement::Channels4 && per_group % 4 == 0 {
+            // The channels of a texel come one after the other, so that it is read once for all of them.
+            let blocks = reduce_axis("rc", &Expr::int(0), &int(per_group / 4))?;
+            let lanes = reduce_axis("rl", &Expr::int(0), &int(4))?;
+            let (block, lane) = (blocks.index(), lanes.index());
+            axes.insert(0, blocks.axis);
+            axes.push(lanes.axis);
+            let channel = Coord::Split { block: behind(per_group / 4, &block), lane: lane.clone() };
+            (channel, block * int(4) + lane)
+        } else {
+            let step = reduce_axis("rc", &Expr::int(0), &int(per_group))?;
+            let index = step.index();
+            axes.insert(0, step.axis);
+            (Coord::Whole(behind(per_group, &index)), index)
+        }
     };
     let read = windowed(te, window, image, (&at[0], channel), (at, [&row, &column]), 0.0)?;
     let of_weight = [at[1].clone(), Coord::Whole(within_group), Coord::Whole(row), Coord::Whole(column)];

@@ -1,7 +1,7 @@
 //! A kernel for each operator: a tensor definition, and a schedule for the arrangements of its operands.
 //!
 //! ```text
-//! Conv, x and y in NCHW4c, w in OIHW4o:     sum[n, b, y, x, l] = sum over i, ky, kx of x[n, i / 4, ..., i % 4] * w[b, i, ky, kx, l]
+//! Conv, x and y in NCHW4c, w in OIHW4o:     sum[n, b, y, x, l] = sum over i, ky, kx, k of x[n, i, ..., k] * w[b, 4 * i + k, ky, kx, l]
 //!                                            y[n, b, y, x, l] = sum[n, b, y, x, l] + bias[b, l]
 //! ```
 //!

@@ -17,6 +17,7 @@ use super::super::printer::Printer;
 use super::npy::Npy;
 use super::sides::Sides;
 use crate::pipeline::{self, Program, pair};
+use crate::report::Dim;
 use crate::report::moved::{LoopRow, MoveReport, RanRow};
 
 /// Files to read and to write.
@@ -117,10 +118,10 @@ fn proved(sides: &Sides, strategy: Option<&Strategy>, judge: &Judge, global: &Gl
         schema: "tilewright.relayout-move/1",
         from: sides.from.clone(),
         to: sides.to.clone(),
-        shape: sides.relayout.extents.clone(),
+        shape: dims(&sides.relayout.extents),
         element_bytes: sides.element_bytes,
-        from_shape: sides.relayout.from.shape.clone(),
-        to_shape: sides.relayout.to.shape.clone(),
+        from_shape: dims(&sides.relayout.from.shape),
+        to_shape: dims(&sides.relayout.to.shape),
         tile: strategy.map_or("each", Strategy::tile_name),
         loops: loops.iter().zip(names).map(row).collect(),
         is_wide: strategy.is_some_and(|strategy| strategy.is_wide),
@@ -132,6 +133,12 @@ fn proved(sides: &Sides, strategy: Option<&Strategy>, judge: &Judge, global: &Gl
         verdicts,
         ran: None,
     })
+}
+
+/// Extents in a report.
+fn dims(extents: &[u64]) -> Vec<Dim> {
+    let known = |&extent: &u64| i64::try_from(extent).map_or_else(|_| Dim::Symbolic(extent.to_string()), Dim::Known);
+    extents.iter().map(known).collect()
 }
 
 /// That no slot of A or of B stands for two elements: otherwise a move, though it does what the maps say, would lose some.

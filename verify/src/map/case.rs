@@ -26,7 +26,7 @@ use tilewright_ir::{Bindings, Expr, Var};
 use super::MapClaim;
 use super::fast::Seen;
 use super::instance::{Answer, Instance, too_many};
-use super::{restriction, shrink};
+use super::{memory, restriction, shrink};
 use crate::digits::Accepted;
 use crate::door::everywhere;
 use crate::enumerate::{MAX_POINTS, shapes};
@@ -86,6 +86,7 @@ pub(super) struct Shared<'a> {
     small: OnceCell<Vec<Instance<'a>>>,
     /// The decision if the predicate of the claim holds nowhere, or may lack a value.
     restriction: OnceCell<Option<Decision>>,
+    text: OnceCell<String>,
 }
 
 impl Shared<'_> {
@@ -97,6 +98,7 @@ impl Shared<'_> {
             digits: OnceCell::new(),
             small: OnceCell::new(),
             restriction: OnceCell::new(),
+            text: OnceCell::new(),
         }
     }
 }
@@ -116,6 +118,11 @@ impl<'a> Case<'a> {
     /// The symbolic extents.
     pub(super) fn symbols(&self) -> &'a [Var] {
         &self.shared.symbols
+    }
+
+    /// The text by which the claim is remembered.
+    pub(super) fn text(&self) -> &'a str {
+        self.shared.text.get_or_init(|| memory::text(&self.claim, self.symbols()))
     }
 
     /// The instance of a claim without symbols; `None` if there are symbols, an assumption is false or the domain is empty.
@@ -319,8 +326,12 @@ fn settled(case: &Case<'_>, instance: &Instance<'_>, limits: Limits) -> Option<D
     }
 }
 
-/// Tries to refute a symbolic claim on small shapes.
+/// Tries to refute a symbolic claim on small shapes, unless they refuted nothing of the same claim before.
 fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
+    let memory = &case.judge.memory;
+    if memory.is_unrefuted(case.text(), case.obligation) {
+        return None;
+    }
     let mut left = TRIED;
     for instance in case.small() {
         let Some(points) = instance.points().filter(|points| *points <= left) else { continue };
@@ -335,6 +346,7 @@ fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
             Seen::Nothing | Seen::TooMany | Seen::Unfit => {}
         }
     }
+    memory.remember_unrefuted(case.text(), case.obligation);
     None
 }
 

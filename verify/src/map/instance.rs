@@ -16,6 +16,7 @@
 //! A predicate that restricts the domain is part of every statement, so the axes that it mentions are in each box.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use tilewright_ir::{Bindings, Expr, Var};
@@ -56,8 +57,8 @@ pub(super) struct Instance<'a> {
     pub(super) domain: Vec<i128>,
     /// The values of the physical extents. An axis whose extent is 0 or negative holds no index.
     pub(super) shape: Vec<i128>,
-    /// The map for fast evaluation, which is not believed; `None` if it cannot be evaluated fast.
-    pub(super) graph: Option<Graph>,
+    /// The map for fast evaluation, which is not believed, made when it is asked for; `None` if it cannot be evaluated fast.
+    graph: OnceLock<Option<Graph>>,
     /// Whether the domain is known to have an index for which the predicate holds.
     pub(super) is_inhabited: bool,
 }
@@ -70,7 +71,7 @@ impl<'a> Instance<'a> {
         if domain.contains(&0) {
             return None;
         }
-        let graph = Graph::new(claim, &domain, &symbols);
+        let graph = OnceLock::new();
         let mut instance = Self { judge, claim, symbols, domain, shape, graph, is_inhabited: false };
         let is_inhabited = restriction::is_inhabited(&instance);
         if is_inhabited == Some(false) {
@@ -82,16 +83,20 @@ impl<'a> Instance<'a> {
 
     /// The claim restricted to a smaller box at the origin. A counterexample there is one of the whole claim.
     pub(super) fn within(&self, domain: Vec<i128>) -> Self {
-        let graph = Graph::new(self.claim, &domain, &self.symbols);
         Self {
             judge: self.judge,
             claim: self.claim,
             symbols: self.symbols.clone(),
             domain,
             shape: self.shape.clone(),
-            graph,
+            graph: OnceLock::new(),
             is_inhabited: false,
         }
+    }
+
+    /// The map for fast evaluation; `None` if it cannot be evaluated fast.
+    pub(super) fn graph(&self) -> Option<&Graph> {
+        self.graph.get_or_init(|| Graph::new(self.claim, &self.domain, &self.symbols)).as_ref()
     }
 
     /// The number of points of the domain, if it fits 64 bits.

@@ -21,6 +21,7 @@ mod fast;
 mod injective;
 mod instance;
 mod inverse;
+mod memory;
 mod overflow;
 mod padding;
 mod restriction;
@@ -46,6 +47,7 @@ use crate::term::{Assignment, Symbol, Term, Value};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
+pub(crate) use memory::Memory;
 pub(crate) use overflow::{assume_addressable, fits, has_operation, is_operation, subterms};
 pub(crate) use twice::BUDGET as SECOND_BUDGET;
 

@@ -46,7 +46,7 @@ impl MapClaim<'_> {
 pub(super) fn is_inhabited(instance: &Instance<'_>) -> Option<bool> {
     let (claim, symbols) = (instance.claim, &instance.symbols);
     let Some(predicate) = claim.predicate else { return Some(true) };
-    let found = instance.graph.as_ref().and_then(|graph| graph.admitted(instance, TRIED));
+    let found = instance.graph().and_then(|graph| graph.admitted(instance, TRIED));
     if found.is_some_and(|index| claim.admits(&index, symbols)) {
         return Some(true);
     }

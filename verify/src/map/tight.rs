@@ -94,7 +94,7 @@ fn brief(case: &Case<'_>) -> Option<Decision> {
 
 /// Asks Z3, for each axis, about candidates for an index that reaches its end.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
-fn by_z3(case: &Case<'_>) -> Option<Decision> {
+pub(super) fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut question = case.claim.question(case.judge, &mut names);
     case.claim.assume(&mut question, &mut names, "");
@@ -124,7 +124,8 @@ fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
     let mut method = Method::Nothing;
     // A new question for each candidate: the index is given by terms here, so the premises of other tiers about a general
     // index are not needed.
-    for cases in witness::candidates(case, axis) {
+    let memory = &case.judge.memory;
+    for cases in witness::candidates(case, axis, memory.reaching(case.text(), axis)) {
         let mut names = Names::default();
         let mut question = case.claim.question(case.judge, &mut names);
         for extent in case.claim.map.domain() {
@@ -136,6 +137,7 @@ fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
         match question.settle(&goal) {
             Ok(grounds) => {
                 question.keep_proof("map tight");
+                memory.remember_reaching(case.text(), axis, &cases.places);
                 return (Verdict::Proved(grounds), Method::WithWitness(Box::new(method_of(&question, from))));
             }
             Err(failure @ Failure::Internal(_)) => return (Verdict::Unknown(failure.reason()), Method::Z3),

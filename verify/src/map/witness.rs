@@ -36,7 +36,12 @@ pub(super) struct Cases {
     vars: Vec<Var>,
     /// The values of the variables, as expressions in the symbolic extents.
     tuples: Vec<Vec<Expr>>,
+    /// Where they are among the candidates, which follow from the text of the map.
+    pub(super) places: Places,
 }
+
+/// For each tuple, the position of the value of each variable among its candidates.
+pub(super) type Places = Vec<Vec<usize>>;
 
 impl fmt::Display for Cases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,45 +83,80 @@ pub(super) fn goal(case: &Case<'_>, axis: usize, cases: &Cases, names: &mut Name
     }
 }
 
-/// The candidates for an axis, the simplest first. Each is computed when it is asked for: mostly the first one suffices.
-pub(super) fn candidates<'c>(case: &'c Case<'_>, axis: usize) -> impl Iterator<Item = Cases> + 'c {
-    let map = case.claim.map;
-    let output = &map.outputs()[axis];
-    let mut read = output.vars();
-    read.extend(case.claim.predicate.map(Expr::vars).unwrap_or_default());
-    let used: Vec<usize> = (0..map.vars().len()).filter(|at| read.contains(&map.vars()[*at])).collect();
-    let vars: Vec<Var> = used.iter().map(|at| map.vars()[*at].clone()).collect();
-    let (divisors, shifts) = (divisors(output, map.vars()), shifts(output));
-    let values: Vec<Vec<Expr>> = used.iter().map(|at| values(&map.domain()[*at], &divisors, &shifts)).collect();
-    let tuples = tuples(&values);
+/// The index variables that an axis depends on, and the candidates for the value of each.
+struct Values {
+    /// Their positions among the index variables.
+    used: Vec<usize>,
+    vars: Vec<Var>,
+    values: Vec<Vec<Expr>>,
+}
+
+impl Values {
+    fn of(case: &Case<'_>, axis: usize) -> Self {
+        let map = case.claim.map;
+        let output = &map.outputs()[axis];
+        let mut read = output.vars();
+        read.extend(case.claim.predicate.map(Expr::vars).unwrap_or_default());
+        let used: Vec<usize> = (0..map.vars().len()).filter(|at| read.contains(&map.vars()[*at])).collect();
+        let vars: Vec<Var> = used.iter().map(|at| map.vars()[*at].clone()).collect();
+        let (divisors, shifts) = (divisors(output, map.vars()), shifts(output));
+        let values = used.iter().map(|at| values(&map.domain()[*at], &divisors, &shifts)).collect();
+        Self { used, vars, values }
+    }
+
+    /// The tuples at some places; `None` if there is no value at one of them.
+    fn cases(&self, places: Places) -> Option<Cases> {
+        let tuple = |places: &Vec<usize>| {
+            let fits = places.len() == self.values.len();
+            let values = self.values.iter().zip(places).map(|(values, &at)| values.get(at).cloned());
+            fits.then(|| values.collect::<Option<Vec<Expr>>>()).flatten()
+        };
+        let tuples = places.iter().map(tuple).collect::<Option<Vec<_>>>()?;
+        Some(Cases { vars: self.vars.clone(), tuples, places })
+    }
+}
+
+/// The candidates for an axis: those that were remembered, then the simplest first. Each is computed when it is asked for: mostly the
+/// first one suffices.
+pub(super) fn candidates<'c>(
+    case: &'c Case<'_>,
+    axis: usize,
+    remembered: Option<Places>,
+) -> impl Iterator<Item = Cases> + 'c {
+    let values = Values::of(case, axis);
+    let known = remembered.and_then(|places| values.cases(places));
+    known.into_iter().chain(std::iter::once_with(move || searched(case, axis, values)).flatten())
+}
+
+/// The candidates for an axis that reach its end on small shapes.
+fn searched<'c>(case: &'c Case<'_>, axis: usize, values: Values) -> impl Iterator<Item = Cases> + 'c {
+    let tuples = tuples(&values.values);
     let shapes: Vec<&Instance<'_>> = case.constant().into_iter().chain(case.small()).take(SHAPES).collect();
     let (mut rest, mut n_single, mut is_covered) = (0..tuples.len(), 0, false);
     std::iter::from_fn(move || {
-        let cases = |which: Vec<usize>| Cases {
-            vars: vars.clone(),
-            tuples: which.into_iter().map(|at| tuples[at].clone()).collect(),
-        };
-        let hits = |at: usize, shape: &Instance<'_>| reaches(shape, axis, &used, &tuples[at]);
+        let cases = |which: Vec<usize>| values.cases(which.into_iter().map(|at| tuples[at].clone()).collect());
+        let hits = |at: usize, shape: &Instance<'_>| reaches(shape, axis, &values, &tuples[at]);
         // Tuples that reach the end on all small shapes are tried first, one at a time. Only if there is none, several
         // are combined to cover the shapes.
         if n_single < PROOFS
             && let Some(at) = rest.find(|&at| shapes.iter().all(|shape| hits(at, shape)))
         {
             n_single += 1;
-            return Some(cases(vec![at]));
+            return cases(vec![at]);
         }
         if n_single > 0 || std::mem::replace(&mut is_covered, true) {
             return None;
         }
         let hits = (0..tuples.len()).map(|at| shapes.iter().map(|shape| hits(at, shape)).collect());
-        cover(&hits.collect::<Vec<_>>(), shapes.len()).map(cases)
+        cover(&hits.collect::<Vec<_>>(), shapes.len()).and_then(cases)
     })
 }
 
 /// Whether a tuple is in the domain and reaches the end of an axis, for one shape.
-fn reaches(shape: &Instance<'_>, axis: usize, used: &[usize], tuple: &[Expr]) -> bool {
+fn reaches(shape: &Instance<'_>, axis: usize, values: &Values, tuple: &[usize]) -> bool {
     let mut bindings: Bindings = shape.symbols.clone();
-    for (&at, value) in used.iter().zip(tuple) {
+    for ((&at, values), &place) in values.used.iter().zip(&values.values).zip(tuple) {
+        let Some(value) = values.get(place) else { return false };
         let value = value.eval_index(&shape.symbols).ok().filter(|value| (0..shape.domain[at]).contains(value));
         let Some(value) = value else { return false };
         bindings.insert(shape.claim.map.vars()[at].clone(), value);
@@ -195,8 +235,8 @@ fn values(extent: &Expr, divisors: &[Expr], shifts: &[i128]) -> Vec<Expr> {
     found
 }
 
-/// Combinations of the values, up to [`TUPLES`], those of early values first.
-fn tuples(values: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
+/// Combinations of the values by their positions, up to [`TUPLES`], those of early values first.
+fn tuples(values: &[Vec<Expr>]) -> Places {
     let mut found: Vec<Vec<usize>> = vec![Vec::new()];
     // With many index variables a single tuple is long, so fewer of them are made.
     let limit = (TUPLES / (1 + values.len() / 16)).max(2);
@@ -214,5 +254,5 @@ fn tuples(values: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
             .collect();
     }
     found.sort_by_key(|tuple| tuple.iter().sum::<usize>());
-    found.iter().map(|tuple| tuple.iter().zip(values).map(|(&at, values)| values[at].clone()).collect()).collect()
+    found
 }

@@ -9,7 +9,7 @@ use crate::enumerate::{self, Builder, NodeId};
 
 /// Group by group: the first collision of each group of axes.
 pub(in super::super) fn injective(instance: &Instance<'_>, limit: u64) -> Seen {
-    let Some(graph) = &instance.graph else { return Seen::Unfit };
+    let Some(graph) = instance.graph() else { return Seen::Unfit };
     let Some((builder, outputs)) = told_apart(graph, &instance.domain) else { return Seen::Unfit };
     let mut first: Option<(Vec<i128>, Vec<i128>)> = None;
     let mut open = false;

@@ -9,7 +9,7 @@ use crate::enumerate::{Builder, NodeId};
 
 /// Each output, over the axes that it depends on.
 pub(in super::super) fn bounds(instance: &Instance<'_>, limit: u64) -> Seen {
-    let Some(graph) = &instance.graph else { return Seen::Unfit };
+    let Some(graph) = instance.graph() else { return Seen::Unfit };
     let mut builder = graph.builder.clone();
     let pairs = graph.outputs.iter().zip(&instance.shape);
     let flags: Option<Vec<_>> = pairs.map(|(&output, &extent)| builder.outside(output, extent)).collect();
@@ -28,7 +28,7 @@ pub(in super::super) fn specification(instance: &Instance<'_>, limit: u64) -> Se
 
 /// Flags that are set where an output differs from its meaning.
 fn differences(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
-    let (graph, meaning) = (instance.graph.as_ref()?, instance.claim.meaning?);
+    let (graph, meaning) = (instance.graph()?, instance.claim.meaning?);
     let mut builder = graph.builder.clone();
     for (var, &axis) in meaning.vars().iter().zip(&graph.axes) {
         builder.bind(var, axis);
@@ -67,7 +67,7 @@ fn has_branches(claim: MapClaim<'_>) -> bool {
 
 /// Flags that are set where a subterm leaves its type; none for subterms whose range fits.
 fn overflows(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
-    let mut builder = instance.graph.as_ref()?.builder.clone();
+    let mut builder = instance.graph()?.builder.clone();
     let mut parts = Vec::new();
     for output in instance.claim.map.outputs() {
         overflow::subterms(output, &mut parts);
@@ -109,7 +109,7 @@ pub(in super::super) fn inverse(instance: &Instance<'_>, limit: u64) -> Seen {
 
 /// Flags that are set where the inverse does not map the image of a logical index back to it.
 fn not_back(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, Vec<NodeId>)> {
-    let graph = instance.graph.as_ref()?;
+    let graph = instance.graph()?;
     let mut builder = graph.builder.clone();
     for (var, &output) in inverse.vars.iter().zip(&graph.outputs) {
         builder.bind(var, output);

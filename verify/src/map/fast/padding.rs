@@ -31,7 +31,7 @@ pub(in super::super) fn padding(instance: &Instance<'_>, limit: u64) -> Seen {
 
 /// A flag that is set where a logical index is mapped to padding.
 fn lands_on_padding(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, NodeId)> {
-    let graph = instance.graph.as_ref()?;
+    let graph = instance.graph()?;
     let mut builder = graph.builder.clone();
     for (var, &output) in inverse.vars.iter().zip(&graph.outputs) {
         builder.bind(var, output);
@@ -48,7 +48,7 @@ enum Wrong {
 
 /// Compares the places that are reached with the padding predicate. `None` if the predicate has no graph.
 fn wrongly_used(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Option<Wrong> {
-    let graph = instance.graph.as_ref()?;
+    let graph = instance.graph()?;
     let mut physical = Builder::new(&instance.shape, &instance.symbols)?;
     physical.bind_axes(&inverse.vars)?;
     let padding = physical.expr(&inverse.padding)?;

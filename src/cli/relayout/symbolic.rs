@@ -1,0 +1,150 @@
+//! `relayout --shape n,c,7,9`: a move for all extents. Its program applies both index maps to each logical index, and is proved with its
+//! kernel. No strategy is chosen, for the tiles of one depend on the extents.
+
+use tilewright_ir::{BinaryOp, DataType, Expr, IndexMap};
+use tilewright_relayout::program::{Elements, plain_of};
+use tilewright_script::{Source, Symbols, read_index_map, read_shape};
+use tilewright_verify::{Judge, MapClaim, Obligation, Report};
+
+use super::super::bitcast::{PairArgs, status};
+use super::super::exit::ExitStatus;
+use super::super::failure::Failure;
+use super::super::options::Global;
+use super::super::printer::Printer;
+use crate::algebra::{self, Ranges};
+use crate::formats;
+use crate::pipeline::{self, Program, pair};
+use crate::report::Dim;
+use crate::report::moved::MoveReport;
+
+/// A move between two index maps on one logical shape, some extents of which are symbolic.
+pub(super) struct Sides {
+    from: (String, Side),
+    to: (String, Side),
+    extents: Vec<Expr>,
+    elements: Elements,
+    element_bytes: u64,
+}
+
+/// An index map with its physical shape.
+struct Side {
+    map: IndexMap,
+    shape: Vec<Expr>,
+}
+
+impl Sides {
+    /// Reads two index maps, or names of formats. `None` if all extents are numbers.
+    ///
+    /// # Errors
+    /// A text cannot be read, or a map has no physical shape.
+    pub(super) fn of_maps(pair: &PairArgs, shape: &str, dtype: DataType) -> Result<Option<Self>, Failure> {
+        let source = Source { name: "<--shape>".into(), text: shape.to_owned() };
+        let mut symbols = Symbols::default();
+        let extents = read_shape(shape, &mut symbols).map_err(|faults| Failure::input(&source, faults))?;
+        if extents.iter().all(|extent| extent.vars().is_empty()) {
+            return Ok(None);
+        }
+        let mut side = |name: &str, text: &Option<String>| {
+            let text = text.as_deref().unwrap_or_default();
+            Ok::<_, Failure>((text.to_owned(), Side::read(name, text, &extents, &mut symbols)?))
+        };
+        let (from, to) = (side("<A>", &pair.from)?, side("<B>", &pair.to)?);
+        let element_bytes = dtype.scalar.bytes() * u64::from(dtype.lanes);
+        Ok(Some(Self { from, to, extents, elements: Elements::zero(dtype), element_bytes }))
+    }
+
+    /// Whether B has as many slots as there are elements. `false` if that does not show in the products.
+    fn is_full(&self) -> bool {
+        let count = |extents: &[Expr]| extents.iter().cloned().reduce(|a, b| a * b).unwrap_or_else(|| Expr::int(1));
+        let spare = Expr::binary(BinaryOp::Sub, count(&self.to.1.shape), count(&self.extents));
+        algebra::simplify(&spare, &Ranges::new()).as_const_int() == Some(0)
+    }
+}
+
+impl Side {
+    fn read(name: &str, text: &str, shape: &[Expr], symbols: &mut Symbols) -> Result<Self, Failure> {
+        let source = Source { name: name.into(), text: text.to_owned() };
+        let fault = |faults| Failure::input(&source, faults);
+        if let Some(named) = formats::read(text, shape) {
+            let named = named.map_err(fault)?;
+            return Ok(Self { map: named.map, shape: named.shape });
+        }
+        let map = read_index_map(text, Some(shape), symbols).map_err(fault)?;
+        let physical = algebra::physical_shape(&map, &[]).map_err(|one| fault(vec![one]))?;
+        Ok(Self { map, shape: physical.extents })
+    }
+
+    /// That each element has a slot of its own.
+    fn keeps_all(&self, judge: &Judge) -> Vec<Report> {
+        let claim = MapClaim::new(&self.map, &self.shape);
+        [Obligation::Bounds, Obligation::Injective].map(|id| judge.check_map_for(claim, id)).into()
+    }
+}
+
+/// The failure of a move of data with extents that are not known.
+pub(super) fn refused_run(shape: &str) -> Failure {
+    let message = format!("`{shape}` has symbolic extents: data are moved for extents that are known");
+    Failure::plain("<--shape>", "symbolic-extent", message)
+        .with_help("give every extent as a number, or leave --run out: the kernel of --explain is for all extents")
+}
+
+/// Proves the program of a move and writes its kernel.
+///
+/// # Errors
+/// The report cannot be written, or the extents do not follow from the shapes of A and B.
+pub(super) fn run(
+    sides: &Sides,
+    judge: &Judge,
+    (global, printer): (&Global, &mut Printer),
+    is_long: bool,
+) -> Result<ExitStatus, Failure> {
+    let report = proved(sides, judge, global)?;
+    if printer.is_json() {
+        printer.json(&report.to_json())?;
+    } else {
+        printer.result(&report.to_text(printer.style(), (is_long, global.verbose)))?;
+    }
+    Ok(status(&report.verdicts, report.summary(), global))
+}
+
+fn proved(sides: &Sides, judge: &Judge, global: &Global) -> Result<MoveReport, Failure> {
+    let (from, to) = (&sides.from.1, &sides.to.1);
+    let is_full = sides.is_full();
+    let (a, b) = ((&from.map, from.shape.as_slice()), (&to.map, to.shape.as_slice()));
+    let func = plain_of(&sides.extents, a, b, &sides.elements, is_full);
+    let text = tilewright_script::print_func(&func);
+    // The accesses of the program itself are obligations of this comparison.
+    let judged = pair::validate(&func, &func, &[], judge).map_err(|faults| {
+        let texts: Vec<String> = faults.into_iter().map(|fault| fault.diagnostic().message).collect();
+        Failure::plain("<--shape>", "symbolic-extent", texts.join("; "))
+            .with_help("each symbolic extent has to be an extent of A's or of B's memory")
+    })?;
+    let mut verdicts = [from.keeps_all(judge), to.keeps_all(judge), judged.reports].concat();
+    let program = Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
+    let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
+    let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
+    verdicts.extend(lowering.steps.iter().flat_map(|step| step.reports.iter().cloned()));
+    let kernel = match &lowering.kernels {
+        Some(Ok(kernels)) => Some(kernels.plain().source.clone()),
+        Some(Err(_)) | None => None,
+    };
+    Ok(MoveReport {
+        schema: "tilewright.relayout-move/1",
+        from: sides.from.0.clone(),
+        to: sides.to.0.clone(),
+        shape: Dim::shape(&sides.extents),
+        element_bytes: sides.element_bytes,
+        from_shape: Dim::shape(&from.shape),
+        to_shape: Dim::shape(&to.shape),
+        tile: "each",
+        loops: Vec::new(),
+        is_wide: false,
+        fill: if is_full { "none" } else { "whole" },
+        program: text,
+        device_program: None,
+        kernel,
+        premises: judged.premises.iter().map(ToString::to_string).collect(),
+        verdicts,
+        ran: None,
+    })
+}
