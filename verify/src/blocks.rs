@@ -92,13 +92,15 @@ struct Placed<'a> {
     /// The number of steps at the beginning of the path that are outside of the innermost block with axes around this one.
     outside: usize,
     claim: &'a BlockClaim,
+    /// The conditions of `T.init` of the blocks in front of this one and around it.
+    begins: Vec<Expr>,
 }
 
 impl Judge {
     /// Decides what the blocks of a function say of themselves. There is one claim for each block, in program order.
     pub fn check_blocks(&self, func: &PrimFunc, claims: &[BlockClaim]) -> Vec<Report> {
         let (mut reports, mut placed, mut axes, mut position) = (Vec::new(), Vec::new(), HashSet::new(), 0);
-        let (mut loops, nothing) = (Loops::default(), BlockClaim::default());
+        let (mut loops, mut begins, nothing) = (Loops::default(), Vec::new(), BlockClaim::default());
         loops.collect(&func.body);
         each_statement(func, &mut |stmt, path| {
             let Some((block, below)) = Block::of(stmt) else { return };
@@ -116,7 +118,19 @@ impl Judge {
             let outside = path.steps.iter().enumerate().filter(|(_, step)| is_axis(step)).map(|(at, _)| at + 1).max();
             let outside = outside.unwrap_or(0);
             axes.extend(block.axes.iter().map(|axis| axis.var.clone()));
-            placed.push(Placed { func, loops: &loops, block, parts, stmt, path: path.clone(), outside, claim });
+            let before = begins.clone();
+            begins.extend(block.is_first().filter(|_| block.has_init));
+            placed.push(Placed {
+                func,
+                loops: &loops,
+                block,
+                parts,
+                stmt,
+                path: path.clone(),
+                outside,
+                claim,
+                begins: before,
+            });
         });
         let blocks = Blocks::new(placed);
         reports.extend(blocks.all.iter().flat_map(|placed| placed.reports(self, &blocks)));

@@ -201,6 +201,8 @@ impl Placed<'_> {
                     at.insert(var, value);
                     inside.push(var.clone());
                 }
+                // An inner block in the `T.init` of an outer one.
+                Step::Guard(cond, true) if self.begins.contains(cond) => outside.push(step.clone()),
                 // What is read from memory that changes may let some iterations run and others not.
                 Step::Guard(cond, _)
                     if self.outside == 0
@@ -235,7 +237,7 @@ impl Placed<'_> {
             !is_update && is_of(&written, load)
         };
         let loads: Vec<&Access> = loads.iter().filter(is_read).collect();
-        let repeats = self.outside == 0 && self.repeats(judge, blocks);
+        let repeats = self.outside == 0 && self.repeats(blocks);
         let runs = |load: &Access| self.runs_for(judge, load, &written, repeats);
         (!loads.is_empty()).then(|| all_of(loads.into_iter().map(runs)))
     }

@@ -19,12 +19,12 @@ use std::collections::HashMap;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{AxisKind, BlockAxis, Buffer, Expr, PrimFunc, Stmt, StmtKind, Var};
 
-use super::domain::{allocates, loads, loops_around};
+use super::domain::{allocates, loops_around};
 use super::{Placed, declared, has_allreduce, same};
-use crate::access::Access;
-use crate::judge::{Decision, Judge, all_of};
+use crate::judge::{Decision, Judge, all_of, suspected};
 use crate::lanes::renamed;
 use crate::path::{Path, Step};
+use crate::reorder::is_small;
 
 /// A store or a load in the statement of an instance.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,9 +35,16 @@ pub(super) struct Touched {
     loops: Vec<(Var, Expr, Expr)>,
     /// Whether a condition of the statement may leave it out.
     may_not_run: bool,
+    /// Whether an index, or a loop, depends on a name that the statement gives to a value.
+    is_named: bool,
 }
 
 impl Touched {
+    /// The indices, and the ranges of the loops around.
+    fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.indices.iter().chain(self.loops.iter().flat_map(|(_, min, extent)| [min, extent]))
+    }
+
     /// Whether two accesses touch the same elements, one after the other: their loops have the same ranges, and their indices are the
     /// same in the same iteration.
     fn is_same(&self, other: &Self) -> bool {
@@ -69,7 +76,31 @@ impl Touched {
     /// Whether each of these axes is an index of the element as it is.
     fn has_each<'b>(&self, mut axes: impl Iterator<Item = &'b BlockAxis>) -> bool {
         let is_index = |var: &Var| self.indices.iter().any(|index| matches!(index, Expr::Var(own) if own == var));
-        axes.all(|axis| axis.extent.as_const_int() == Some(1) || is_index(&axis.var))
+        let is_fixed = |axis: &BlockAxis| axis.extent.as_const_int() == Some(1) && axis.min.as_const_int().is_some();
+        !self.is_named && axes.all(|axis| is_fixed(axis) || is_index(&axis.var))
+    }
+}
+
+/// What is around a part of the statement of an instance.
+#[derive(Clone, Default)]
+struct Around {
+    loops: Vec<(Var, Expr, Expr)>,
+    /// The values of names, as far as they read no memory.
+    names: Substitution,
+    may_not_run: bool,
+    /// Whether the part belongs to `T.init`.
+    is_init: bool,
+}
+
+impl Around {
+    fn touched(&self, buffer: &Buffer, indices: &[Expr]) -> Touched {
+        Touched {
+            buffer: buffer.clone(),
+            indices: indices.iter().map(|index| self.names.apply(index)).collect(),
+            loops: self.loops.clone(),
+            may_not_run: self.may_not_run,
+            is_named: false,
+        }
     }
 }
 
@@ -91,63 +122,70 @@ impl Work {
     fn of(body: &Stmt, first: Option<&Expr>) -> Self {
         let mut found = Self::default();
         let begin = first.and_then(|first| beginning(body, first));
-        found.collect(body, begin, (&[], false, false));
+        found.collect(body, begin, &Around::default());
+        let mut names = Vec::new();
+        body.walk(&mut |stmt| {
+            if let StmtKind::Let { var, .. } = &stmt.kind {
+                names.push(var.clone());
+            }
+        });
         let own = declared(body);
         for list in [&mut found.begun, &mut found.begun_from, &mut found.stores, &mut found.loads] {
             list.retain(|touched| !own.iter().any(|buffer| buffer.aliases(&touched.buffer)));
+            for touched in list {
+                let is_named = touched.exprs().flat_map(Expr::vars).any(|var| names.contains(&var));
+                touched.is_named = is_named;
+            }
         }
         found
     }
 
-    fn collect(
-        &mut self,
-        stmt: &Stmt,
-        begin: Option<&Stmt>,
-        (loops, may_not_run, is_init): (&[(Var, Expr, Expr)], bool, bool),
-    ) {
-        let touched = |buffer: &Buffer, indices: &[Expr]| Touched {
-            buffer: buffer.clone(),
-            indices: indices.to_vec(),
-            loops: loops.to_vec(),
-            may_not_run,
-        };
+    fn collect(&mut self, stmt: &Stmt, begin: Option<&Stmt>, around: &Around) {
         let is_begin = begin.is_some_and(|begin| std::ptr::eq(begin, stmt));
         // A name in front of `T.init` is for both parts.
-        let is_before = is_init || begin.is_some();
+        let is_before = around.is_init || begin.is_some();
         // The condition of `T.init` reads nothing.
         if !is_begin {
             for expr in stmt.exprs() {
                 expr.walk(&mut |part| {
                     if let Expr::Load { buffer, indices, .. } = part {
                         let list = if is_before { &mut self.begun_from } else { &mut self.loads };
-                        list.push(touched(buffer, indices));
+                        list.push(around.touched(buffer, indices));
                     }
                 });
             }
         }
         match &stmt.kind {
             StmtKind::Store { buffer, indices, .. } => {
-                let list = if is_init { &mut self.begun } else { &mut self.stores };
-                list.push(touched(buffer, indices));
+                let list = if around.is_init { &mut self.begun } else { &mut self.stores };
+                list.push(around.touched(buffer, indices));
             }
             StmtKind::Evaluate(expr) => self.has_calls |= expr.as_const_int().is_none(),
-            _ => {}
-        }
-        match &stmt.kind {
             StmtKind::For(inner) => {
-                let one = (inner.var.clone(), inner.min.clone(), inner.extent.clone());
-                let loops: Vec<_> = loops.iter().cloned().chain([one]).collect();
-                self.collect(&inner.body, None, (&loops, may_not_run, is_init));
+                let mut inside = around.clone();
+                let range = [&inner.min, &inner.extent].map(|expr| around.names.apply(expr));
+                let [min, extent] = range;
+                inside.loops.push((inner.var.clone(), min, extent));
+                self.collect(&inner.body, None, &inside);
             }
-            StmtKind::If { then_body, .. } if is_begin => self.collect(then_body, None, (loops, false, true)),
+            StmtKind::If { then_body, .. } if is_begin => {
+                self.collect(then_body, None, &Around { is_init: true, ..around.clone() });
+            }
             StmtKind::If { then_body, else_body, .. } => {
                 for arm in std::iter::once(then_body).chain(else_body) {
-                    self.collect(arm, None, (loops, true, is_init));
+                    self.collect(arm, None, &Around { may_not_run: true, ..around.clone() });
                 }
+            }
+            StmtKind::Let { var, value, body } => {
+                let (mut inside, value) = (around.clone(), around.names.apply(value));
+                if !value.reads_memory() && is_small(&value) {
+                    inside.names.insert(var, value);
+                }
+                self.collect(body, begin, &inside);
             }
             _ => {
                 for (at, child) in stmt.children().enumerate() {
-                    self.collect(child, begin.filter(|_| at == 0), (loops, may_not_run, is_init));
+                    self.collect(child, begin.filter(|_| at == 0), around);
                 }
             }
         }
@@ -155,7 +193,14 @@ impl Work {
 
     /// Whether `T.init` gives the element its first value.
     fn is_begun(&self, touched: &Touched) -> bool {
-        self.begun.iter().any(|begun| !begun.may_not_run && begun.runs_at_least_once() && begun.is_same(touched))
+        self.begun
+            .iter()
+            .any(|begun| !begun.may_not_run && !begun.is_named && begun.runs_at_least_once() && begun.is_same(touched))
+    }
+
+    /// All stores and loads.
+    fn touched(&self) -> impl Iterator<Item = &Touched> {
+        self.written().chain(&self.begun_from).chain(&self.loads)
     }
 
     /// All stores.
@@ -182,12 +227,6 @@ pub(super) struct Blocks<'a> {
 impl<'a> Blocks<'a> {
     pub(super) fn new(all: Vec<Placed<'a>>) -> Self {
         Self { all, repeating: RefCell::default() }
-    }
-
-    /// Whether one block comes before another one in the program.
-    fn are_in_order(&self, one: &Placed<'_>, two: &Placed<'_>) -> bool {
-        let position = |of: &Placed<'_>| self.all.iter().position(|block| std::ptr::eq(block.stmt, of.stmt));
-        position(one) < position(two)
     }
 
     /// The innermost blocks that write some memory, in program order. `None` if another statement writes it.
@@ -237,34 +276,22 @@ impl Placed<'_> {
         }
     }
 
-    /// The number of steps outside of which nobody sees what the block goes on with: the loops around the allocation of all of it.
-    pub(super) fn in_own_memory(&self) -> usize {
-        let work = self.work();
-        let goes_on = |store: &&Touched| work.loads.iter().any(|load| load.buffer.aliases(&store.buffer));
-        self.around(work.written().filter(goes_on))
-    }
-
-    /// The number of steps outside of which nobody sees what the block writes.
+    /// The number of steps outside of which nobody sees what the block writes: those up to the innermost loop that is around the allocation
+    /// of all of it, or to the outer block.
     pub(super) fn in_memory(&self) -> usize {
-        self.around(self.work().written())
-    }
-
-    /// The number of steps up to the innermost loop that is around the allocation of all these elements, or to the outer block.
-    fn around<'t>(&self, touched: impl Iterator<Item = &'t Touched>) -> usize {
         let depth = |touched: &Touched| {
             let around = loops_around(&self.func.body, &touched.buffer);
             let is_around = |step: &Step| looped(step).is_some_and(|var| around.contains(var));
             self.path.steps.iter().rposition(is_around).map_or(0, |at| at + 1)
         };
-        touched.map(depth).min().unwrap_or(0).max(self.outside)
+        self.work().written().map(depth).min().unwrap_or(0).max(self.outside)
     }
 
-    /// Instances of different spatial axes initialise different elements.
+    /// Instances that differ in an axis that is not reduced initialise different elements.
     pub(super) fn elements_apart(&self, judge: &Judge) -> Decision {
         let work = self.work();
-        let spatial = || self.block.axes.iter().filter(|axis| axis.kind == AxisKind::Spatial);
         let one = Path { steps: std::iter::empty().collect(), ..self.path.clone() };
-        all_of(work.begun.iter().filter(|begun| !begun.has_each(spatial())).map(|begun| {
+        suspected(all_of(work.begun.iter().filter(|begun| !begun.has_each(self.others())).map(|begun| {
             let mut own = one.clone();
             let axes = self.block.axes.iter().map(|axis| (&axis.var, &axis.min, &axis.extent));
             let loops = begun.loops.iter().map(|(var, min, extent)| (var, min, extent));
@@ -278,8 +305,8 @@ impl Placed<'_> {
                 both.steps.push(Step::Guard(same(index, &renames.apply(index)), true));
             }
             let is_same = |axis: &BlockAxis| same(&Expr::from(&axis.var), &renames.apply(&Expr::from(&axis.var)));
-            all_of(spatial().map(|axis| self.holds(judge, &both, &is_same(axis))))
-        }))
+            all_of(self.others().map(|axis| self.holds(judge, &both, &is_same(axis))))
+        })))
     }
 
     /// What the instances of a sum update is what `T.init` has initialised.
@@ -293,8 +320,9 @@ impl Placed<'_> {
         if let Some(outer) = blocks.all.iter().find(is_outside) {
             return Err(format!("block {} counts reduced axes around what is initialised", outer.block.name));
         }
-        let reads = |store: &&Touched| work.loads.iter().any(|load| load.buffer.aliases(&store.buffer));
-        if let Some(store) = work.stores.iter().filter(reads).find(|store| !work.is_begun(store)) {
+        let goes_on =
+            |store: &&Touched| work.loads.iter().chain(&work.begun).any(|other| other.buffer.aliases(&store.buffer));
+        if let Some(store) = work.stores.iter().filter(goes_on).find(|store| !work.is_begun(store)) {
             let text = Expr::load(&store.buffer, store.indices.clone());
             return Err(format!("`{text}` is updated, and something else is initialised"));
         }
@@ -302,26 +330,31 @@ impl Placed<'_> {
             let is_counted = |var: &Var| self.counted().any(|(axis, _)| axis.var == *var);
             self.changes(index) || index.vars().iter().any(is_counted)
         };
-        match work.begun.iter().flat_map(|begun| &begun.indices).find(|index| moves(index)) {
+        let is_other =
+            |one: &Touched| work.begun.iter().any(|two| two.buffer.aliases(&one.buffer) && !one.is_same(two));
+        if let Some(begun) = work.begun.iter().find(|begun| !self.is_plain(&begun.buffer) || is_other(begun)) {
+            return Err(format!("which elements of `{}` are initialised is not known", begun.buffer.name));
+        }
+        match work.begun.iter().flat_map(Touched::exprs).find(|index| moves(index)) {
             Some(index) => Err(format!("the elements that are initialised depend on the reduced axes: `{index}`")),
             None => Ok(()),
         }
     }
 
     /// Whether an instance that runs again, in another iteration of the loops outside of a round, computes the same again.
-    pub(super) fn repeats(&self, judge: &Judge, blocks: &Blocks<'_>) -> bool {
+    pub(super) fn repeats(&self, blocks: &Blocks<'_>) -> bool {
         let key = std::ptr::from_ref(self.stmt);
         if let Some(known) = blocks.repeating.borrow().get(&key) {
             return *known;
         }
         // What two blocks compute from each other is not known to be the same again.
         blocks.repeating.borrow_mut().insert(key, false);
-        let repeats = self.computes_the_same(judge, blocks);
+        let repeats = self.computes_the_same(blocks);
         blocks.repeating.borrow_mut().insert(key, repeats);
         repeats
     }
 
-    fn computes_the_same(&self, judge: &Judge, blocks: &Blocks<'_>) -> bool {
+    fn computes_the_same(&self, blocks: &Blocks<'_>) -> bool {
         let work = self.work();
         if work.has_calls || has_allreduce(self.parts.body) || self.decided(self.outside).is_err() {
             return false;
@@ -334,38 +367,22 @@ impl Placed<'_> {
         if !work.begun.is_empty() && self.begins(blocks).is_err() {
             return false;
         }
-        let is_settled = |load: &Touched| self.is_settled(&load.buffer, judge, blocks);
-        let is_begun = |load: &Touched| work.is_begun(load) || self.is_begun_beside(load, &work, judge, blocks);
-        work.begun_from.iter().all(is_settled) && work.loads.iter().all(|load| is_settled(load) || is_begun(load))
+        let is_settled = |load: &Touched| self.is_settled(&load.buffer, blocks);
+        // What another block makes of the same elements may differ from time to time.
+        let is_alone = |store: &Touched| {
+            let writers = blocks.writers(&store.buffer, self.func).unwrap_or_default();
+            matches!(writers.as_slice(), [one] if std::ptr::eq(one.stmt, self.stmt))
+        };
+        work.written().all(is_alone)
+            && work.written().all(|store| store.has_each(self.others()))
+            && work.touched().all(|touched| self.is_plain(&touched.buffer))
+            && work.begun_from.iter().all(is_settled)
+            && work.loads.iter().all(|load| is_settled(load) || work.is_begun(load))
     }
 
-    /// Whether a block in front of this one, in the same iteration of the loops that they share, gives the element that is updated its
-    /// first value: what TVM's `decompose_reduction` makes of `T.init`.
-    fn is_begun_beside(&self, load: &Touched, work: &Work, judge: &Judge, blocks: &Blocks<'_>) -> bool {
-        let mut own = work.written().filter(|store| store.buffer.aliases(&load.buffer));
-        let spatial = self.block.axes.iter().filter(|axis| axis.kind == AxisKind::Spatial);
-        if !own.all(|store| store.is_same(load)) || !load.has_each(spatial) {
-            return false;
-        }
-        let writers = blocks.writers(&load.buffer, self.func).unwrap_or_default();
-        let [beginner, this] = writers.as_slice() else { return false };
-        let loads = loads(self.func);
-        let updates = loads.iter().filter(|one| self.is_inside(one) && one.buffer.aliases(&load.buffer));
-        // Each round begins anew.
-        let round = self.alone().min(self.counting());
-        let runs = |update: &Access| {
-            let common = beginner.shared_with(update);
-            let between = self.path.steps.iter().take(round).skip(common);
-            common <= self.counting()
-                && between.filter_map(looped).next().is_none()
-                && beginner.runs_beside(judge, update, &beginner.written()).0.is_proved()
-        };
-        let is_plain = |block: &Placed<'_>| block.counted().next().is_none();
-        std::ptr::eq(this.stmt, self.stmt)
-            && is_plain(beginner)
-            && beginner.has_one_element_each(&load.buffer)
-            && beginner.repeats(judge, blocks)
-            && updates.into_iter().all(runs)
+    /// The axes that are not reduced.
+    fn others(&self) -> impl Iterator<Item = &BlockAxis> {
+        self.block.axes.iter().filter(|axis| axis.kind != AxisKind::Reduce)
     }
 
     /// A loop, from step `first` on, on which the statement of an instance depends, other than through its axes.
@@ -378,22 +395,29 @@ impl Placed<'_> {
     fn names_of_statement(&self) -> Vec<Expr> {
         let mut vars = Vec::new();
         self.parts.body.walk(&mut |stmt| vars.extend(stmt.exprs().into_iter().flat_map(Expr::vars)));
+        // A view may have its place, its strides or its shape from a loop.
+        for touched in self.work().touched() {
+            let buffer = &touched.buffer;
+            let place = buffer.shape.iter().chain(buffer.strides.iter().flatten()).chain([&buffer.elem_offset]);
+            vars.extend(place.flat_map(Expr::vars));
+        }
         vars.iter().map(Expr::from).collect()
+    }
+
+    /// Whether the elements of a buffer are its own: no view, and none of it, has the same memory.
+    fn is_plain(&self, buffer: &Buffer) -> bool {
+        let mut seen = self.func.buffers().into_iter().filter(|other| other.aliases(buffer));
+        buffer.strides.is_none() && seen.all(|other| other == *buffer)
     }
 
     /// Whether memory has, wherever this block reads it, values that are the same each time: nobody writes it, or one block computes each
     /// element in one instance, which computes the same each time.
-    fn is_settled(&self, buffer: &Buffer, judge: &Judge, blocks: &Blocks<'_>) -> bool {
+    fn is_settled(&self, buffer: &Buffer, blocks: &Blocks<'_>) -> bool {
         if self.path.constant.contains(buffer) {
             return true;
         }
         let writers = blocks.writers(buffer, self.func).unwrap_or_default();
-        let writer = match writers.as_slice() {
-            [writer] => *writer,
-            // The second one goes on with what the first one has begun, and this block comes after both.
-            [_, writer] if writer.loads(buffer) && blocks.are_in_order(writer, self) => *writer,
-            _ => return false,
-        };
+        let [writer] = writers.as_slice() else { return false };
         if !allocates(&self.func.body, buffer) {
             return false;
         }
@@ -404,12 +428,7 @@ impl Placed<'_> {
         let sees_parts = writer.counted().next().is_some() && round.into_iter().any(is_inside);
         let has_scan = writer.block.axes.iter().any(|axis| axis.kind == AxisKind::Scan);
         let is_whole = outer(writer) == outer(self) && !sees_parts && !has_scan;
-        is_whole && writer.has_one_element_each(buffer) && writer.repeats(judge, blocks)
-    }
-
-    /// Whether an instance reads some memory.
-    fn loads(&self, buffer: &Buffer) -> bool {
-        self.work().loads.iter().any(|load| load.buffer.aliases(buffer))
+        is_whole && writer.has_one_element_each(buffer) && writer.repeats(blocks)
     }
 
     /// Whether an instance of the spatial axes has an element of memory for itself, which it always writes.
@@ -417,8 +436,7 @@ impl Placed<'_> {
         let work = self.work();
         let mut stores = work.written().filter(|touched| touched.buffer.aliases(buffer));
         let Some(first) = work.written().find(|touched| touched.buffer.aliases(buffer)) else { return false };
-        stores.all(|store| store.is_same(first) && !store.may_not_run)
-            && first.has_each(self.block.axes.iter().filter(|axis| axis.kind == AxisKind::Spatial))
+        stores.all(|store| store.is_same(first) && !store.may_not_run) && first.has_each(self.others())
     }
 }
 

@@ -88,9 +88,9 @@ impl Placed<'_> {
     /// hold: the loop may be what was left of the tiles of a consumer. Where an axis is opaque, nothing is said about such loops.
     pub(super) fn once(&self, judge: &Judge, is_open: bool, blocks: &Blocks<'_>) -> Decision {
         let counting = self.counting();
-        let alone = match (is_open, self.repeats(judge, blocks)) {
+        let alone = match (is_open, self.repeats(blocks)) {
             (true, _) => counting,
-            (false, false) => self.in_own_memory(),
+            (false, false) => self.in_memory(),
             (false, true) => self.alone().min(counting),
         };
         let wide = self.once_from(judge, alone);
