@@ -10,8 +10,9 @@
 //! | initialisation | the elements that are updated are those that are initialised ([`Placed::begins`]) |
 //! | a tile computes instances again | they compute the same again ([`Placed::repeats`]) |
 //!
-//! An instance computes the same again if it depends on the loops through its axes alone, and reads nothing but memory that the function
-//! never writes, the element that it has initialised, and memory that another such block has computed, one element for each instance.
+//! An instance computes the same again if it depends on the loops through its axes alone, if it alone writes its elements, and if it reads
+//! nothing but memory that the loops around it do not write, the element that it has initialised, and memory that another such block has
+//! computed, one element for each instance. A view, or memory that is seen through one, is taken for no such memory.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -364,6 +365,11 @@ impl Placed<'_> {
         {
             return false;
         }
+        let domains: Vec<&Expr> = self.block.axes.iter().flat_map(|axis| [&axis.min, &axis.extent]).collect();
+        let behind = self.behind(domains);
+        if self.path.steps.iter().skip(self.outside).filter_map(looped).any(|var| behind.contains(var)) {
+            return false;
+        }
         if !work.begun.is_empty() && self.begins(blocks).is_err() {
             return false;
         }
@@ -404,6 +410,18 @@ impl Placed<'_> {
         vars.iter().map(Expr::from).collect()
     }
 
+    /// Whether no statement in the outermost loop around this block, in the block around it, writes some memory.
+    fn is_written_outside(&self, memory: &Buffer) -> bool {
+        let Some(outermost) = self.path.steps.iter().skip(self.outside).find_map(looped) else { return false };
+        let mut is_inside = false;
+        self.func.body.walk(&mut |stmt| {
+            if let StmtKind::For(inner) = &stmt.kind {
+                is_inside |= inner.var == *outermost && n_stores(&inner.body, memory) > 0;
+            }
+        });
+        !is_inside
+    }
+
     /// Whether the elements of a buffer are its own: no view, and none of it, has the same memory.
     fn is_plain(&self, buffer: &Buffer) -> bool {
         let mut seen = self.func.buffers().into_iter().filter(|other| other.aliases(buffer));
@@ -413,7 +431,7 @@ impl Placed<'_> {
     /// Whether memory has, wherever this block reads it, values that are the same each time: nobody writes it, or one block computes each
     /// element in one instance, which computes the same each time.
     fn is_settled(&self, buffer: &Buffer, blocks: &Blocks<'_>) -> bool {
-        if self.path.constant.contains(buffer) {
+        if self.path.constant.contains(buffer) || self.is_written_outside(buffer) {
             return true;
         }
         let writers = blocks.writers(buffer, self.func).unwrap_or_default();
