@@ -65,8 +65,12 @@ impl Placed<'_> {
         }
     }
 
-    /// Whoever reads what the block writes runs only where the block runs, whose instances all run.
+    /// Whoever reads what the block writes runs only where the block runs, whose instances all run. That of an inner block runs with each
+    /// instance of the outer one.
     fn reached_by_readers(&self, judge: &Judge, claim: &[(Var, Expr)], all: Decision) -> Decision {
+        if self.outside > 0 {
+            return all;
+        }
         let outside = match self.needed(0, claim) {
             Ok(needed) => needed.outside,
             Err(reason) => return unsupported(reason),

@@ -291,16 +291,18 @@ impl Placed<'_> {
     /// Instances that differ in an axis that is not reduced initialise different elements.
     pub(super) fn elements_apart(&self, judge: &Judge) -> Decision {
         let work = self.work();
-        let one = Path { steps: std::iter::empty().collect(), ..self.path.clone() };
+        let empty = || Path { steps: std::iter::empty().collect(), ..self.path.clone() };
         suspected(all_of(work.begun.iter().filter(|begun| !begun.has_each(self.others())).map(|begun| {
-            let mut own = one.clone();
+            let mut own = empty();
             let axes = self.block.axes.iter().map(|axis| (&axis.var, &axis.min, &axis.extent));
             let loops = begun.loops.iter().map(|(var, min, extent)| (var, min, extent));
             for (var, min, extent) in axes.chain(loops) {
                 own.steps.push(Step::Loop(var.clone(), min.clone(), extent.clone()));
             }
             let (second, renames) = renamed(&own);
-            let mut both = own;
+            let mut both = empty();
+            both.steps.extend(self.path.steps.iter().take(self.outside).cloned());
+            both.steps.extend(own.steps.iter().cloned());
             both.steps.extend(second.steps.iter().cloned());
             for index in &begun.indices {
                 both.steps.push(Step::Guard(same(index, &renames.apply(index)), true));
