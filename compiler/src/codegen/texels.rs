@@ -60,7 +60,9 @@ impl Writer {
         }
         let mut reads = Vec::new();
         for (indices, value) in stores {
-            indices.iter().for_each(|index| collect(index, None, &mut reads));
+            for index in indices {
+                collect(index, None, &mut reads);
+            }
             collect(value, Some(&Vec::new()), &mut reads);
         }
         reads.retain(|read| self.image(read.buffer).is_some());
@@ -156,15 +158,15 @@ fn collect<'a>(expr: &'a Expr, conditions: Option<&Conditions>, reads: &mut Vec<
             }
         }
         Expr::Select(..) | Expr::Broadcast { .. } | Expr::Cast(..) | Expr::Unary(..) => {
-            expr.children().into_iter().for_each(|part| collect(part, conditions, reads));
+            expr.children().for_each(|part| collect(part, conditions, reads));
         }
         Expr::Binary(op, ..) => {
             // The second operand of a logical operator may not be evaluated.
             let known = conditions.filter(|_| !matches!(op, BinaryOp::And | BinaryOp::Or));
-            expr.children().into_iter().for_each(|part| collect(part, known, reads));
+            expr.children().for_each(|part| collect(part, known, reads));
         }
         Expr::Call(..) | Expr::Ramp { .. } => {
-            expr.children().into_iter().for_each(|part| collect(part, None, reads));
+            expr.children().for_each(|part| collect(part, None, reads));
         }
         Expr::Var(_) | Expr::Int { .. } | Expr::Float { .. } => {}
     }

@@ -402,7 +402,7 @@ impl Placed<'_> {
     /// The names that the statement of an instance uses.
     fn names_of_statement(&self) -> Vec<Expr> {
         let mut vars = Vec::new();
-        self.parts.body.walk(&mut |stmt| vars.extend(stmt.exprs().into_iter().flat_map(Expr::vars)));
+        self.parts.body.walk(&mut |stmt| vars.extend(stmt.exprs().flat_map(Expr::vars)));
         // A view may have its place, its strides or its shape from a loop.
         for touched in self.work().touched() {
             let buffer = &touched.buffer;

@@ -88,7 +88,7 @@ struct Values {
     /// Their positions among the index variables.
     used: Vec<usize>,
     vars: Vec<Var>,
-    values: Vec<Vec<Expr>>,
+    of_each: Vec<Vec<Expr>>,
 }
 
 impl Values {
@@ -101,14 +101,14 @@ impl Values {
         let vars: Vec<Var> = used.iter().map(|at| map.vars()[*at].clone()).collect();
         let (divisors, shifts) = (divisors(output, map.vars()), shifts(output));
         let values = used.iter().map(|at| values(&map.domain()[*at], &divisors, &shifts)).collect();
-        Self { used, vars, values }
+        Self { used, vars, of_each: values }
     }
 
     /// The tuples at some places; `None` if there is no value at one of them.
     fn cases(&self, places: Places) -> Option<Cases> {
         let tuple = |places: &Vec<usize>| {
-            let fits = places.len() == self.values.len();
-            let values = self.values.iter().zip(places).map(|(values, &at)| values.get(at).cloned());
+            let fits = places.len() == self.of_each.len();
+            let values = self.of_each.iter().zip(places).map(|(values, &at)| values.get(at).cloned());
             fits.then(|| values.collect::<Option<Vec<Expr>>>()).flatten()
         };
         let tuples = places.iter().map(tuple).collect::<Option<Vec<_>>>()?;
@@ -130,7 +130,7 @@ pub(super) fn candidates<'c>(
 
 /// The candidates for an axis that reach its end on small shapes.
 fn searched<'c>(case: &'c Case<'_>, axis: usize, values: Values) -> impl Iterator<Item = Cases> + 'c {
-    let tuples = tuples(&values.values);
+    let tuples = tuples(&values.of_each);
     let shapes: Vec<&Instance<'_>> = case.constant().into_iter().chain(case.small()).take(SHAPES).collect();
     let (mut rest, mut n_single, mut is_covered) = (0..tuples.len(), 0, false);
     std::iter::from_fn(move || {
@@ -155,7 +155,7 @@ fn searched<'c>(case: &'c Case<'_>, axis: usize, values: Values) -> impl Iterato
 /// Whether a tuple is in the domain and reaches the end of an axis, for one shape.
 fn reaches(shape: &Instance<'_>, axis: usize, values: &Values, tuple: &[usize]) -> bool {
     let mut bindings: Bindings = shape.symbols.clone();
-    for ((&at, values), &place) in values.used.iter().zip(&values.values).zip(tuple) {
+    for ((&at, values), &place) in values.used.iter().zip(&values.of_each).zip(tuple) {
         let Some(value) = values.get(place) else { return false };
         let value = value.eval_index(&shape.symbols).ok().filter(|value| (0..shape.domain[at]).contains(value));
         let Some(value) = value else { return false };
