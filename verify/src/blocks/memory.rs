@@ -441,7 +441,7 @@ impl Placed<'_> {
         if !allocates(&self.func.body, buffer) {
             return false;
         }
-        let round = writer.path.steps.iter().skip(writer.counting()).filter_map(looped);
+        let round = writer.path.steps.iter().skip(writer.ordering()).filter_map(looped);
         let is_inside = |var: &Var| self.path.steps.iter().filter_map(looped).any(|own| own == var);
         let outer = |block: &Placed<'_>| block.path.steps.iter().take(writer.outside).cloned().collect::<Vec<_>>();
         // A reader among the instances of a sum finds what it has come to so far.

@@ -29,8 +29,15 @@ struct Twice {
 }
 
 impl Placed<'_> {
-    /// The number of steps before the first loop that counts a reduced or scanned axis, or another axis together with one.
+    /// The number of steps before the first loop that counts a reduced or scanned axis.
     pub(super) fn counting(&self) -> usize {
+        let behind = self.behind(self.counted().map(|(_, value)| value));
+        self.first_loop(|var| behind.contains(var))
+    }
+
+    /// The number of steps before the first loop that counts a reduced or scanned axis, or another axis together with one: an element may
+    /// move with it.
+    pub(super) fn ordering(&self) -> usize {
         let mut behind = self.behind(self.counted().map(|(_, value)| value));
         let is_loop = |var: &Var| self.path.steps.iter().skip(self.outside).filter_map(looped).any(|own| own == var);
         behind.retain(is_loop);
@@ -179,7 +186,7 @@ impl Placed<'_> {
 
     /// In a round, no iteration of an element comes before the one that initialises it.
     pub(super) fn init_first(&self, judge: &Judge, blocks: &Blocks<'_>) -> Decision {
-        let round = self.counting();
+        let round = self.ordering();
         let memory = self.begins(blocks).and_then(|()| self.in_one_memory(round));
         let Twice { mut both, own, renames } = match memory.and_then(|()| self.twice(round)) {
             Ok(found) => found,
@@ -200,7 +207,7 @@ impl Placed<'_> {
 
     /// In a round, the instances of an element run in the order of the scanned axes, the first one first, and no two of them at once.
     pub(super) fn upwards(&self, judge: &Judge) -> Decision {
-        let round = self.counting();
+        let round = self.ordering();
         let Twice { mut both, own, renames } = match self.in_one_memory(round).and_then(|()| self.twice(round)) {
             Ok(found) => found,
             Err(reason) => return unsupported(reason),
