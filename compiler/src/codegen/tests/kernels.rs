@@ -442,6 +442,7 @@ def main(B: T.Buffer((3, 4), \"float32\")):
 }
 
 #[test]
+#[ignore = "takes more than two minutes, and why is not known yet"]
 fn no_barrier_is_below_a_condition() {
     let func = conditional_barriers();
     let generated = kernels(&func);
