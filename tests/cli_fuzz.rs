@@ -128,7 +128,7 @@ fn an_interrupted_campaign_leaves_a_whole_report() {
     let start = Instant::now();
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let run: Run = child.wait_with_output().unwrap().into();
-    assert!(start.elapsed() < Duration::from_secs(200));
+    assert!(start.elapsed() < Duration::from_secs(30));
     assert_eq!(run.code, Some(3), "{run:?}");
     let report = json_file(&folder.path().join("report.json"));
     assert_eq!(report, run.json());

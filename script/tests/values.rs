@@ -22,7 +22,7 @@ fn a_value_with_a_name_for_a_part_of_it_has_the_part_in_its_place() {
     let named = "    for i in range(8):\n        y = T.Let(x * x, where={x: A[0, i]})\n        B[i] = y";
     let simple = "    for i in range(8):\n        y = A[0, i] * A[0, i]\n        B[i] = y";
     assert_same(&program(PARAMS, named), &program(PARAMS, simple));
-    // What is not evaluated in each case may only be what cannot fail.
+    // A value that some case does not evaluate must not be able to trap.
     assert_same(
         &stored("T.Let(T.if_then_else(i < 4, T.Cast(\"float32\", x), T.float32(0)), where={x: i + 1})"),
         &stored("T.if_then_else(i < 4, T.Cast(\"float32\", i + 1), T.float32(0))"),

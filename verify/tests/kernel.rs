@@ -208,7 +208,7 @@ fn the_time_limit_stops_a_goal_before_the_budget_does() {
     let start = Instant::now();
     let answer = solver.check(&facts, &goal, Encoding::Exact).unwrap();
     assert_eq!(answer.outcome, Outcome::Unknown(Reason::new(ReasonKind::Timeout, "timeout of 200 ms")));
-    assert!(start.elapsed() < Duration::from_secs(100), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]

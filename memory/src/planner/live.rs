@@ -135,8 +135,8 @@ impl<'a> Problem<'a> {
     fn operands(&self, pairs: &[InPlace]) -> BTreeMap<usize, usize> {
         let (mut operands, mut used) = (BTreeMap::new(), BTreeSet::new());
         let possible = if pairs.is_empty() { Vec::new() } else { self.candidates() };
-        let possible: BTreeSet<[usize; 3]> = possible.iter().map(key).collect();
-        for pair in pairs.iter().filter(|pair| possible.contains(&key(pair))) {
+        let possible: BTreeSet<InPlace> = possible.into_iter().collect();
+        for pair in pairs.iter().filter(|pair| possible.contains(*pair)) {
             if !operands.contains_key(&pair.result) && used.insert(pair.operand) {
                 operands.insert(pair.result, pair.operand);
             }
@@ -241,11 +241,6 @@ pub(super) fn whole_region(room: Room) -> Region {
         Room::Bytes(size) => Region::Bytes { offset: 0, size },
         Room::Texels { width, height } => Region::Texels { x: 0, y: 0, width, height },
     }
-}
-
-/// What tells a pair from the others.
-fn key(pair: &InPlace) -> [usize; 3] {
-    [pair.step, pair.operand, pair.result]
 }
 
 fn is_input(graph: &Graph, at: usize) -> bool {

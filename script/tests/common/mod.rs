@@ -1,4 +1,4 @@
-//! What the tests of the reader share: programs from parameters and a body, texts that are read back, and errors.
+//! Helpers of the tests of the reader: they build programs, read what was printed, and expect one error.
 
 use tilewright_ir::Diagnostic;
 use tilewright_ir::equal::modules_equal;

@@ -1,4 +1,4 @@
-//! What the memory that a block works on has to be for its axes to name its instances.
+//! When the axes of a block are enough to tell its instances apart: what that asks of the memory that the block reads and writes.
 //!
 //! An instance is named by the values of the axes of its block. What is claimed of instances is right only if nothing else decides what
 //! they do:
@@ -82,7 +82,7 @@ impl Touched {
     }
 }
 
-/// What is around a part of the statement of an instance.
+/// The loops, names and conditions around a part of the statement of an instance.
 #[derive(Clone, Default)]
 struct Around {
     loops: Vec<(Var, Expr, Expr)>,
@@ -164,8 +164,7 @@ impl Work {
             StmtKind::Evaluate(expr) => self.has_calls |= expr.as_const_int().is_none(),
             StmtKind::For(inner) => {
                 let mut inside = around.clone();
-                let range = [&inner.min, &inner.extent].map(|expr| around.names.apply(expr));
-                let [min, extent] = range;
+                let [min, extent] = [&inner.min, &inner.extent].map(|expr| around.names.apply(expr));
                 inside.loops.push((inner.var.clone(), min, extent));
                 self.collect(&inner.body, None, &inside);
             }
@@ -258,8 +257,8 @@ impl Placed<'_> {
     /// Nothing that decides which instances run, in the steps from `first` on, reads memory that the function writes.
     pub(super) fn decided(&self, first: usize) -> Result<(), String> {
         let steps = self.path.steps.iter().skip(first).flat_map(Step::exprs);
-        let domains = self.block.axes.iter().flat_map(|axis| [&axis.min, &axis.extent]);
-        let mut all = self.parts.bindings.iter().copied().chain(self.parts.predicate).chain(domains).chain(steps);
+        let mut all =
+            self.parts.bindings.iter().copied().chain(self.parts.predicate).chain(self.domains()).chain(steps);
         match all.find(|expr| self.changes(expr)) {
             Some(expr) => Err(format!("`{expr}` is read from memory that changes")),
             None => Ok(()),
@@ -367,9 +366,7 @@ impl Placed<'_> {
         {
             return false;
         }
-        let domains: Vec<&Expr> = self.block.axes.iter().flat_map(|axis| [&axis.min, &axis.extent]).collect();
-        let behind = self.behind(domains);
-        if self.path.steps.iter().skip(self.outside).filter_map(looped).any(|var| behind.contains(var)) {
+        if self.loop_behind(self.domains(), self.outside).is_some() {
             return false;
         }
         if !work.begun.is_empty() && self.begins(blocks).is_err() {
@@ -395,8 +392,18 @@ impl Placed<'_> {
 
     /// A loop, from step `first` on, on which the statement of an instance depends, other than through its axes.
     pub(super) fn loop_of_statement(&self, first: usize) -> Option<&Var> {
-        let behind = self.behind(&self.names_of_statement());
+        self.loop_behind(&self.names_of_statement(), first)
+    }
+
+    /// A loop, from step `first` on, on which some values depend.
+    fn loop_behind<'e>(&self, values: impl IntoIterator<Item = &'e Expr>, first: usize) -> Option<&Var> {
+        let behind = self.behind(values);
         self.path.steps.iter().skip(first).filter_map(looped).find(|var| behind.contains(var))
+    }
+
+    /// The first value and the extent of each axis.
+    fn domains(&self) -> impl Iterator<Item = &Expr> {
+        self.block.axes.iter().flat_map(|axis| [&axis.min, &axis.extent])
     }
 
     /// The names that the statement of an instance uses.

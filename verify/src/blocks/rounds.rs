@@ -17,6 +17,7 @@ use super::{Placed, actions, either, same, truth};
 use crate::judge::{Decision, Judge, all_of, suspected, unsupported};
 use crate::lanes::{one_to_one, renamed};
 use crate::path::{Path, Step};
+use crate::verdict::Verdict;
 
 /// Two iterations of a round.
 struct Twice {
@@ -184,9 +185,25 @@ impl Placed<'_> {
         all_of(needed.iter().map(|cond| self.holds(judge, &path, cond)))
     }
 
+    /// What is shown of the order of an element is shown for all loops that move it. Where it does not hold for these, it may be computed
+    /// again for the tiles of a consumer: a refutation is about the loops that count the reduced and scanned axes.
+    fn in_order(&self, decide: impl Fn(usize) -> Decision) -> Decision {
+        let (counting, wide) = (self.counting(), decide(self.ordering()));
+        if !matches!(wide.0, Verdict::Refuted(_)) || counting == self.ordering() {
+            return wide;
+        }
+        match decide(counting) {
+            narrow if matches!(narrow.0, Verdict::Refuted(_)) => narrow,
+            _ => suspected(wide),
+        }
+    }
+
     /// In a round, no iteration of an element comes before the one that initialises it.
     pub(super) fn init_first(&self, judge: &Judge, blocks: &Blocks<'_>) -> Decision {
-        let round = self.ordering();
+        self.in_order(|round| self.init_first_from(judge, blocks, round))
+    }
+
+    fn init_first_from(&self, judge: &Judge, blocks: &Blocks<'_>, round: usize) -> Decision {
         let memory = self.begins(blocks).and_then(|()| self.in_one_memory(round));
         let Twice { mut both, own, renames } = match memory.and_then(|()| self.twice(round)) {
             Ok(found) => found,
@@ -207,7 +224,10 @@ impl Placed<'_> {
 
     /// In a round, the instances of an element run in the order of the scanned axes, the first one first, and no two of them at once.
     pub(super) fn upwards(&self, judge: &Judge) -> Decision {
-        let round = self.ordering();
+        self.in_order(|round| self.upwards_from(judge, round))
+    }
+
+    fn upwards_from(&self, judge: &Judge, round: usize) -> Decision {
         let Twice { mut both, own, renames } = match self.in_one_memory(round).and_then(|()| self.twice(round)) {
             Ok(found) => found,
             Err(reason) => return unsupported(reason),
