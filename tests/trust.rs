@@ -102,6 +102,7 @@ const PARTS: &[Part] = &[
             "verify/src/blocks.rs",
             "verify/src/blocks/domain.rs",
             "verify/src/blocks/memory.rs",
+            "verify/src/blocks/work.rs",
             "verify/src/blocks/rounds.rs",
             "verify/src/device.rs",
             "verify/src/view.rs",

@@ -229,7 +229,11 @@ fn greedy(axes: &[&Wanted], loops: &[&For]) -> Option<Vec<(Var, Expr)>> {
         for inner in loops.iter().filter(|inner| axis.value.vars().contains(&inner.var)) {
             let (rest, factor) = linear_in(&base, &inner.var, &ranges)?;
             base = rest + factor.clone() * inner.min.clone();
-            terms.push((factor.as_const_int().filter(|factor| *factor > 0)?, factor, *inner));
+            match factor.as_const_int().filter(|factor| *factor >= 0)? {
+                // A loop of one iteration.
+                0 => found.push((inner.var.clone(), inner.min.clone())),
+                size => terms.push((size, factor, *inner)),
+            }
         }
         terms.sort_by_key(|(size, ..)| std::cmp::Reverse(*size));
         let mut rest = axis.target.clone() - base;

@@ -28,6 +28,7 @@
 mod domain;
 mod memory;
 mod rounds;
+mod work;
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,6 +38,7 @@ use tilewright_ir::{
 };
 
 use self::memory::Blocks;
+use self::work::{Beginning, Origin, beginning, is_part};
 use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
 use crate::obligation::Obligation;
@@ -92,8 +94,18 @@ struct Placed<'a> {
     /// The number of steps at the beginning of the path that are outside of the innermost block with axes around this one.
     outside: usize,
     claim: &'a BlockClaim,
-    /// The conditions of `T.init` of the blocks in front of this one and around it.
+    /// The conditions of the `T.init` of outer blocks that this one is a part of.
     begins: Vec<Expr>,
+}
+
+/// An access, and what the block states of it.
+struct Stated<'p> {
+    access: Access,
+    /// The regions that may contain it.
+    regions: Vec<&'p BlockRegion>,
+    text: String,
+    /// Whether `T.init` may have written the element, so that it is no input.
+    is_open: bool,
 }
 
 impl Judge {
@@ -118,8 +130,10 @@ impl Judge {
             let outside = path.steps.iter().enumerate().filter(|(_, step)| is_axis(step)).map(|(at, _)| at + 1).max();
             let outside = outside.unwrap_or(0);
             axes.extend(block.axes.iter().map(|axis| axis.var.clone()));
-            let before = begins.clone();
-            begins.extend(block.is_first().filter(|_| block.has_init));
+            let outer = begins.iter().filter(|(begin, _): &&(&Stmt, Expr)| is_part(stmt, begin));
+            let around = outer.map(|(_, cond)| cond.clone()).collect();
+            let first = block.is_first().filter(|_| block.has_init);
+            begins.extend(first.and_then(|first| Some((beginning(parts.body, &first)?, first))));
             placed.push(Placed {
                 func,
                 loops: &loops,
@@ -129,7 +143,7 @@ impl Judge {
                 path: path.clone(),
                 outside,
                 claim,
-                begins: before,
+                begins: around,
             });
         });
         let blocks = Blocks::new(placed);
@@ -173,8 +187,12 @@ impl Placed<'_> {
             let path = self.to_axis(axis, value);
             add(Obligation::Bounds, format!("axis {} of block {name}", axis.var), &|| holds(judge, &path, &is_inside));
         }
-        for (access, regions, text) in self.accesses(&inner) {
-            add(Obligation::Region, format!("{text} in block {name}"), &|| self.inside(judge, &access, &regions));
+        for stated in self.accesses(&inner) {
+            let decide = || {
+                let decided = self.inside(judge, &stated.access, &stated.regions);
+                if stated.is_open { suspected(decided) } else { decided }
+            };
+            add(Obligation::Region, format!("{} in block {name}", stated.text), &decide);
         }
         let has = |kind: AxisKind| self.block.axes.iter().any(|axis| axis.kind == kind);
         let (is_counted, is_open) = (self.counted().next().is_some(), has(AxisKind::Opaque));
@@ -279,11 +297,11 @@ impl Placed<'_> {
         self.axes().filter(|(axis, _)| matches!(axis.kind, AxisKind::Reduce | AxisKind::Scan))
     }
 
-    /// Every access of memory that the block does not declare itself, with the regions that may contain it.
-    fn accesses(&self, inner: &Path) -> Vec<(Access, Vec<&BlockRegion>, String)> {
+    /// Every access of memory that the block does not declare itself.
+    fn accesses(&self, inner: &Path) -> Vec<Stated<'_>> {
         let own = declared(self.parts.body);
-        let begun = started(self.parts.body);
-        let combines = self.block.has_init || has_allreduce(self.parts.body);
+        let begin = Beginning::of(self.parts.body, self.block);
+        let is_combined = has_allreduce(self.parts.body);
         let (reads, writes) = (self.block.reads.as_deref(), self.block.writes.as_deref());
         let mut found = Vec::new();
         for site in sites_in(self.parts.body, inner) {
@@ -291,9 +309,10 @@ impl Placed<'_> {
             let last = all.len();
             for (position, access) in all.into_iter().enumerate() {
                 let is_write = matches!(site.stmt.kind, StmtKind::Store { .. }) && position + 1 == last;
-                // What a reduction has computed so far is no input of it.
-                let is_begun = combines || begun.contains(&(access.buffer.clone(), access.indices.clone()));
-                let updated = writes.filter(|_| !is_write && is_begun).unwrap_or_default();
+                let origin =
+                    if is_write { Origin::Outside } else { begin.origin(site.stmt, &access, inner.steps.len()) };
+                let is_begun = !is_write && (is_combined || matches!(origin, Origin::Begun));
+                let updated = writes.filter(|_| is_begun).unwrap_or_default();
                 let Some(stated) = (if is_write { writes } else { reads }) else { continue };
                 if !is_write && sabotage::on("region-ignores-reads") {
                     continue;
@@ -307,7 +326,8 @@ impl Placed<'_> {
                 } else {
                     format!("{} {verb}", access.text)
                 };
-                found.push((access, stated.iter().chain(updated).collect(), text));
+                let regions = stated.iter().chain(updated).collect();
+                found.push(Stated { access, regions, text, is_open: matches!(origin, Origin::Open) });
             }
         }
         found
@@ -334,28 +354,6 @@ impl Placed<'_> {
         let cond = of_memory().map(contains).reduce(either).unwrap_or_else(|| truth(false));
         holds(judge, &access.path, &cond)
     }
-}
-
-/// The elements that a block updates in buffers to which it stores first of all, under a condition: what TVM's `LowerInitBlock` makes of an
-/// initialisation.
-fn started(stmt: &Stmt) -> Vec<(Buffer, Vec<Expr>)> {
-    let stores = |stmt: &Stmt| {
-        let mut found = Vec::new();
-        stmt.walk(&mut |part| {
-            if let StmtKind::Store { buffer, indices, .. } = &part.kind {
-                found.push((buffer.clone(), indices.clone()));
-            }
-        });
-        found
-    };
-    let StmtKind::Seq(stmts) = &stmt.kind else { return Vec::new() };
-    let Some(StmtKind::If { then_body, else_body: None, .. }) = stmts.first().map(|first| &first.kind) else {
-        return Vec::new();
-    };
-    let first = stores(then_body);
-    let mut all = stores(stmt);
-    all.retain(|(buffer, _)| first.iter().any(|(begun, _)| begun == buffer));
-    all
 }
 
 /// Whether a statement combines the values of threads: what stands for the call of TVM reads the element that it computes.

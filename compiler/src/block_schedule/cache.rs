@@ -32,8 +32,8 @@ impl BlockSchedule {
     /// all blocks that read it, this one among them, if there are none. Returns the block that copies.
     ///
     /// # Errors
-    /// `schedule`: the block is gone or has no such read, the buffer is written in the statement that would read the copy, or it is a
-    /// parameter with padding that holds nothing.
+    /// `schedule`: the block is gone or has no such read, the buffer is written in the statement that would read the copy, or its layout
+    /// has padding without a value.
     pub fn cache_read(
         &mut self,
         block: BlockRef,
@@ -66,8 +66,8 @@ impl BlockSchedule {
     /// copies.
     ///
     /// # Errors
-    /// `schedule`: the block is gone or has no such write, another block writes the buffer or reads it in the same loops, or the
-    /// block updates what it held before.
+    /// `schedule`: the block is gone or has no such write, another block writes the buffer or reads it in the same loops, the
+    /// block updates what it held before, or the layout of the buffer has padding without a value.
     pub fn cache_write(&mut self, block: BlockRef, index: usize, scope: Scope) -> Result<BlockRef, Diagnostic> {
         let buffer = self.accessed(block, index, true)?;
         let writers = self.blocks_that(|body| stores_to(body, &|stored| stored.aliases(&buffer)));
@@ -77,6 +77,7 @@ impl BlockSchedule {
             return Err(not_cached(&buffer, &message));
         }
         check_read_behind(&found, &buffer)?;
+        self.check_filled(&buffer)?;
         let cache = copy_of(&buffer, scope);
         let name = self.fresh_block_name(&cache.name);
         let nest = copy_nest(&name, &cache, &buffer);
@@ -88,14 +89,13 @@ impl BlockSchedule {
         Ok(self.block_ref(&name))
     }
 
-    /// Checks that a copy of a whole buffer reads no padding of a parameter: it holds nothing unless it was given a value.
+    /// Checks that a copy of a whole buffer reads no padding: it holds nothing unless it was given a value.
     fn check_filled(&self, buffer: &Buffer) -> Result<(), Diagnostic> {
-        let is_param = self.func().buffer_map.iter().any(|(_, param)| param.data == buffer.data);
         let leaves_padding = |step: &Step| {
             let claims = step.evidence.buffers.iter().filter(|claim| claim.after.data == buffer.data);
             step.name == "transform_layout" && step.evidence.fills.is_empty() && claims.into_iter().any(has_padding)
         };
-        if !is_param || !self.steps().iter().any(leaves_padding) {
+        if !self.steps().iter().any(leaves_padding) {
             return Ok(());
         }
         let help = "give transform_layout a pad_value, or copy the buffer before its layout changes";

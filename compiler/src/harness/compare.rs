@@ -67,15 +67,38 @@ fn ordinal(ty: ScalarType, x: f64) -> i128 {
 }
 
 /// The distance up to which results agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tolerance {
     /// In units in the last place; 0 demands the same bits.
     pub ulp: u64,
+    /// The magnitude of the numbers that were summed in another order, 0 if none were: floats agree as well if they differ by at most
+    /// [`ROUNDINGS`] roundings of such a number.
+    pub magnitude: f64,
 }
+
+/// How many roundings two sums of the same terms may lie apart.
+pub const ROUNDINGS: f64 = 64.0;
 
 impl Tolerance {
     /// The same bits.
-    pub const EXACT: Self = Self { ulp: 0 };
+    pub const EXACT: Self = Self { ulp: 0, magnitude: 0.0 };
+
+    /// What sums of numbers of this magnitude allow that were made in another order.
+    pub const fn reordered(magnitude: f64) -> Self {
+        Self { magnitude, ..Self::EXACT }
+    }
+
+    /// Whether two values of a type are the same number but for roundings.
+    fn is_rounding(self, ty: ScalarType, a: Option<Scalar>, b: Option<Scalar>) -> bool {
+        let (Some(Scalar::Float(a)), Some(Scalar::Float(b))) = (a, b) else { return false };
+        let unit = match ty {
+            ScalarType::Float16 => f64::from(half::f16::EPSILON),
+            ScalarType::BFloat16 => f64::from(half::bf16::EPSILON),
+            ScalarType::Float32 => f64::from(f32::EPSILON),
+            _ => f64::EPSILON,
+        };
+        a.is_finite() && b.is_finite() && (a - b).abs() <= ROUNDINGS * unit * self.magnitude
+    }
 
     /// Returns what the functions in a program allow: nothing if all are exact, otherwise the sum of their errors,
     /// once for each place where one is called.
@@ -86,7 +109,7 @@ impl Tolerance {
                 ulp += Self::of_expr(expr).ulp;
             }
         });
-        Self { ulp }
+        Self { ulp, ..Self::EXACT }
     }
 
     /// Returns what the functions in an expression allow.
@@ -97,7 +120,7 @@ impl Tolerance {
                 ulp += max_ulp_error(*function, args.first().map_or(ScalarType::Float32, |arg| arg.dtype().scalar));
             }
         });
-        Self { ulp }
+        Self { ulp, ..Self::EXACT }
     }
 }
 
@@ -168,7 +191,7 @@ pub fn tensors(name: &str, expected: &Tensor, got: &Tensor, tolerance: Tolerance
             (Some(_), None) | (None, Some(_)) => FAR,
         };
         result.max_ulp = result.max_ulp.max(distance);
-        if distance > tolerance.ulp {
+        if distance > tolerance.ulp && !tolerance.is_rounding(ty, a, b) {
             result.mismatches += 1;
             result.first.get_or_insert_with(|| Mismatch {
                 tensor: name.to_owned(),
@@ -204,6 +227,15 @@ pub fn tensors_where_defined(
         }
     }
     tensors(name, expected, &masked, tolerance).map(|result| Comparison { compared, ..result })
+}
+
+/// The largest finite magnitude of a float in a tensor; 0 if there is none.
+pub(crate) fn magnitude(tensor: &Tensor) -> f64 {
+    let value = |lane| match tensor.get(lane) {
+        Some(Scalar::Float(value)) if value.is_finite() => value.abs(),
+        _ => 0.0,
+    };
+    (0..tensor.lane_count()).map(value).fold(0.0, f64::max)
 }
 
 /// Returns a value as text; `undefined` for none.
@@ -245,6 +277,26 @@ mod tests {
         assert_eq!(distance(tiny, -tiny), 2);
         assert_eq!(distance(f64::INFINITY, f64::from(f32::MAX)), FAR);
         assert_eq!(ulp_distance(ScalarType::Int8, Scalar::Int(-3), Scalar::Int(4)), 7);
+    }
+
+    #[test]
+    fn sums_in_another_order_agree_but_for_roundings() {
+        let make = |ty, values: [f64; 3]| Tensor::from_fn(ty, &[3], |at| Scalar::Float(values[at])).unwrap();
+        let differ = |one, two, tolerance| {
+            let (one, two) = (make(ScalarType::Float32, one), make(ScalarType::Float32, two));
+            tensors("A", &one, &two, tolerance).unwrap().mismatches
+        };
+        let (one, two) = ([0.0, 5.0, -7.0], [1e-6, 5.000_02, -7.0]);
+        assert_eq!(differ(one, one, Tolerance::EXACT), 0);
+        assert_eq!(differ(one, two, Tolerance::EXACT), 2);
+        assert_eq!(differ(one, two, Tolerance::reordered(7.0)), 0);
+        assert_eq!(differ(one, two, Tolerance::reordered(0.5)), 1);
+        assert_eq!(differ(one, [0.0, 6.0, -7.0], Tolerance::reordered(7.0)), 1);
+        assert_eq!(differ([f64::INFINITY, 0.0, 0.0], [1.0, f64::NAN, 0.0], Tolerance::reordered(7.0)), 2);
+        assert_eq!(magnitude(&make(ScalarType::Float32, [f64::NEG_INFINITY, -7.5, f64::NAN])), 7.5);
+        let whole = Tensor::from_fn(ScalarType::Int32, &[2], |at| Scalar::Int(at as i128)).unwrap();
+        let other = Tensor::from_fn(ScalarType::Int32, &[2], |_| Scalar::Int(0)).unwrap();
+        assert_eq!(tensors("A", &whole, &other, Tolerance::reordered(1e12)).unwrap().mismatches, 1);
     }
 
     #[test]

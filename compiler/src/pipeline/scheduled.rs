@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tilewright_ir::{Diagnostic, PrimFunc};
+use tilewright_ir::{Diagnostic, PrimFunc, validate};
 use tilewright_verify::Judge;
 
 use super::reading::select;
@@ -42,9 +42,20 @@ fn unique_names(programs: &mut [Program]) {
     }
 }
 
+/// Checks that a step leaves what uses a buffer inside of its memory, which an earlier step may have moved into a loop.
+fn has_memory(step: &Step) -> Result<(), CheckFault> {
+    let faults = validate(&step.func).err().unwrap_or_default();
+    let Some(lost) = faults.iter().find(|fault| fault.code == "no-memory") else { return Ok(()) };
+    let message = format!("after `{}`, {}", step.name, lost.message);
+    let help = "an iteration of a loop that runs in parallel or in a thread has memory of its own: move what uses it before the loop is \
+                `parallel` or `bind`, or stay inside of that loop";
+    Err(CheckFault::Input(vec![Diagnostic::error("schedule", step.span, message).with_help(help)]))
+}
+
 impl Lowering {
     /// Proves a step of a schedule on blocks, and what the blocks say of themselves after it.
     pub(super) fn apply(&mut self, step: &Step, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
+        has_memory(step)?;
         well_formed(step.name, &step.func)?;
         let before = self.last().clone();
         let after = (&before, step.func.clone(), step.evidence.clone());

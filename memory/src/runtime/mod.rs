@@ -288,7 +288,7 @@ fn compare_tensor(
     got: &Tensor,
 ) -> Result<Compared, GraphFault> {
     let name = &bound.network.graph.tensors[tensor].name;
-    let tolerance = Tolerance { ulp: reference.ulp[bound.roots[tensor]] };
+    let tolerance = Tolerance { ulp: reference.ulp[bound.roots[tensor]], ..Tolerance::EXACT };
     let comparison = compare::tensors_where_defined(name, expected, got, tolerance)
         .map_err(|text| GraphFault::Engine(EngineFault::Error(format!("internal: {text}"))))?;
     Ok(Compared { tensor: name.clone(), comparison })

@@ -164,14 +164,17 @@ impl Placed<'_> {
         all_of(reached.chain(needed.iter().map(|cond| self.holds(judge, &outside, cond))))
     }
 
-    /// Conditions that an element which an instance stores to is in its buffer. What writes outside of all of them is no instance.
+    /// Conditions that an element which an instance may store to is in its buffer. What writes outside of all of them is no instance.
     fn stores_inside(&self) -> Option<Step> {
+        if self.work().has_calls {
+            return None;
+        }
         let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
         let is_of_call = |var: &Var| self.path.symbols.contains(var) || self.path.scalars.contains(var);
         let is_known =
             |index: &Expr| !index.reads_memory() && index.vars().iter().all(|var| is_axis(var) || is_of_call(var));
-        let mut stores = Vec::new();
-        always(self.parts.body, &mut stores);
+        // A store in a loop or below a condition may be one that runs.
+        let stores = self.written();
         let is_inside = |(buffer, indices): (&Buffer, &[Expr])| {
             let known =
                 indices.iter().zip(&buffer.shape).filter(|(index, _)| index.dtype().is_scalar() && is_known(index));
@@ -365,15 +368,6 @@ impl Rewrite for Cut<'_> {
 /// Whether an access is one of memory that these stores write.
 fn is_of(written: &[(&Buffer, &[Expr])], access: &Access) -> bool {
     written.iter().any(|(buffer, _)| buffer.aliases(&access.buffer))
-}
-
-/// The stores that run whenever a statement runs.
-fn always<'s>(stmt: &'s Stmt, found: &mut Vec<(&'s Buffer, &'s [Expr])>) {
-    match &stmt.kind {
-        StmtKind::Store { buffer, indices, .. } => found.push((buffer, indices.as_slice())),
-        StmtKind::For(_) | StmtKind::If { .. } => {}
-        _ => stmt.children().for_each(|child| always(child, found)),
-    }
 }
 
 /// The loops around the allocation of a buffer.

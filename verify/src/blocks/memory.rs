@@ -17,206 +17,14 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use tilewright_ir::visit::Substitution;
 use tilewright_ir::{AxisKind, BlockAxis, Buffer, Expr, PrimFunc, Stmt, StmtKind, Var};
 
 use super::domain::{allocates, loops_around};
+use super::work::{Touched, Work, beginning, is_part};
 use super::{Placed, declared, has_allreduce, same};
 use crate::judge::{Decision, Judge, all_of, suspected};
 use crate::lanes::renamed;
 use crate::path::{Path, Step};
-use crate::reorder::is_small;
-
-/// A store or a load in the statement of an instance.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Touched {
-    buffer: Buffer,
-    indices: Vec<Expr>,
-    /// The loops of the statement around it: variable, first value and extent.
-    loops: Vec<(Var, Expr, Expr)>,
-    /// Whether a condition of the statement may leave it out.
-    may_not_run: bool,
-    /// Whether an index, or a loop, depends on a name that the statement gives to a value.
-    is_named: bool,
-}
-
-impl Touched {
-    /// The indices, and the ranges of the loops around.
-    fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        self.indices.iter().chain(self.loops.iter().flat_map(|(_, min, extent)| [min, extent]))
-    }
-
-    /// Whether two accesses touch the same elements, one after the other: their loops have the same ranges, and their indices are the
-    /// same in the same iteration.
-    fn is_same(&self, other: &Self) -> bool {
-        let used = |touched: &Self| -> Vec<(Var, Expr, Expr)> {
-            let vars: Vec<Var> = touched.indices.iter().flat_map(Expr::vars).collect();
-            touched.loops.iter().filter(|(var, ..)| vars.contains(var)).cloned().collect()
-        };
-        let (ours, theirs) = (used(self), used(other));
-        if self.buffer != other.buffer || ours.len() != theirs.len() {
-            return false;
-        }
-        let mut renames = Substitution::default();
-        for ((our, our_min, our_extent), (their, min, extent)) in ours.iter().zip(&theirs) {
-            if our.dtype() != their.dtype() || renames.apply(min) != *our_min || renames.apply(extent) != *our_extent {
-                return false;
-            }
-            renames.insert(their, Expr::from(our));
-        }
-        self.indices.len() == other.indices.len()
-            && self.indices.iter().zip(&other.indices).all(|(one, two)| *one == renames.apply(two))
-    }
-
-    /// Whether the loops that the element does not depend on have an iteration.
-    fn runs_at_least_once(&self) -> bool {
-        let is_used = |var: &Var| self.indices.iter().any(|index| index.vars().contains(var));
-        self.loops.iter().all(|(var, _, extent)| is_used(var) || extent.as_const_int().is_some_and(|extent| extent > 0))
-    }
-
-    /// Whether each of these axes is an index of the element as it is.
-    fn has_each<'b>(&self, mut axes: impl Iterator<Item = &'b BlockAxis>) -> bool {
-        let is_index = |var: &Var| self.indices.iter().any(|index| matches!(index, Expr::Var(own) if own == var));
-        let is_fixed = |axis: &BlockAxis| axis.extent.as_const_int() == Some(1) && axis.min.as_const_int().is_some();
-        !self.is_named && axes.all(|axis| is_fixed(axis) || is_index(&axis.var))
-    }
-}
-
-/// The loops, names and conditions around a part of the statement of an instance.
-#[derive(Clone, Default)]
-struct Around {
-    loops: Vec<(Var, Expr, Expr)>,
-    /// The values of names, as far as they read no memory.
-    names: Substitution,
-    may_not_run: bool,
-    /// Whether the part belongs to `T.init`.
-    is_init: bool,
-}
-
-impl Around {
-    fn touched(&self, buffer: &Buffer, indices: &[Expr]) -> Touched {
-        Touched {
-            buffer: buffer.clone(),
-            indices: indices.iter().map(|index| self.names.apply(index)).collect(),
-            loops: self.loops.clone(),
-            may_not_run: self.may_not_run,
-            is_named: false,
-        }
-    }
-}
-
-/// What the statement of an instance does to memory that it does not declare itself.
-#[derive(Default)]
-pub(super) struct Work {
-    /// The stores of `T.init`.
-    begun: Vec<Touched>,
-    /// The loads of `T.init`.
-    begun_from: Vec<Touched>,
-    stores: Vec<Touched>,
-    loads: Vec<Touched>,
-    /// Whether something is evaluated that is no store: what it reads and writes is not known.
-    has_calls: bool,
-}
-
-impl Work {
-    /// What a statement does; what stands below `first`, the condition of the first instance of a sum, belongs to `T.init`.
-    fn of(body: &Stmt, first: Option<&Expr>) -> Self {
-        let mut found = Self::default();
-        let begin = first.and_then(|first| beginning(body, first));
-        found.collect(body, begin, &Around::default());
-        let mut names = Vec::new();
-        body.walk(&mut |stmt| {
-            if let StmtKind::Let { var, .. } = &stmt.kind {
-                names.push(var.clone());
-            }
-        });
-        let own = declared(body);
-        for list in [&mut found.begun, &mut found.begun_from, &mut found.stores, &mut found.loads] {
-            list.retain(|touched| !own.iter().any(|buffer| buffer.aliases(&touched.buffer)));
-            for touched in list {
-                let is_named = touched.exprs().flat_map(Expr::vars).any(|var| names.contains(&var));
-                touched.is_named = is_named;
-            }
-        }
-        found
-    }
-
-    fn collect(&mut self, stmt: &Stmt, begin: Option<&Stmt>, around: &Around) {
-        let is_begin = begin.is_some_and(|begin| std::ptr::eq(begin, stmt));
-        // A name in front of `T.init` is for both parts.
-        let is_before = around.is_init || begin.is_some();
-        // The condition of `T.init` reads nothing.
-        if !is_begin {
-            for expr in stmt.exprs() {
-                expr.walk(&mut |part| {
-                    if let Expr::Load { buffer, indices, .. } = part {
-                        let list = if is_before { &mut self.begun_from } else { &mut self.loads };
-                        list.push(around.touched(buffer, indices));
-                    }
-                });
-            }
-        }
-        match &stmt.kind {
-            StmtKind::Store { buffer, indices, .. } => {
-                let list = if around.is_init { &mut self.begun } else { &mut self.stores };
-                list.push(around.touched(buffer, indices));
-            }
-            StmtKind::Evaluate(expr) => self.has_calls |= expr.as_const_int().is_none(),
-            StmtKind::For(inner) => {
-                let mut inside = around.clone();
-                let [min, extent] = [&inner.min, &inner.extent].map(|expr| around.names.apply(expr));
-                inside.loops.push((inner.var.clone(), min, extent));
-                self.collect(&inner.body, None, &inside);
-            }
-            StmtKind::If { then_body, .. } if is_begin => {
-                self.collect(then_body, None, &Around { is_init: true, ..around.clone() });
-            }
-            StmtKind::If { then_body, else_body, .. } => {
-                for arm in std::iter::once(then_body).chain(else_body) {
-                    self.collect(arm, None, &Around { may_not_run: true, ..around.clone() });
-                }
-            }
-            StmtKind::Let { var, value, body } => {
-                let (mut inside, value) = (around.clone(), around.names.apply(value));
-                if !value.reads_memory() && is_small(&value) {
-                    inside.names.insert(var, value);
-                }
-                self.collect(body, begin, &inside);
-            }
-            _ => {
-                for (at, child) in stmt.children().enumerate() {
-                    self.collect(child, begin.filter(|_| at == 0), around);
-                }
-            }
-        }
-    }
-
-    /// Whether `T.init` gives the element its first value.
-    fn is_begun(&self, touched: &Touched) -> bool {
-        self.begun
-            .iter()
-            .any(|begun| !begun.may_not_run && !begun.is_named && begun.runs_at_least_once() && begun.is_same(touched))
-    }
-
-    /// All stores and loads.
-    fn touched(&self) -> impl Iterator<Item = &Touched> {
-        self.written().chain(&self.begun_from).chain(&self.loads)
-    }
-
-    /// All stores.
-    fn written(&self) -> impl Iterator<Item = &Touched> {
-        self.begun.iter().chain(&self.stores)
-    }
-}
-
-/// What stands for `T.init`: the first statement, below the condition of the first instance of a sum.
-fn beginning<'s>(stmt: &'s Stmt, first: &Expr) -> Option<&'s Stmt> {
-    match &stmt.kind {
-        StmtKind::If { cond, else_body: None, .. } if cond == first => Some(stmt),
-        StmtKind::If { .. } | StmtKind::For(_) => None,
-        _ => stmt.children().next().and_then(|child| beginning(child, first)),
-    }
-}
 
 /// All blocks of a function, and which of them compute the same when they run again, as far as that was asked.
 pub(super) struct Blocks<'a> {
@@ -243,13 +51,11 @@ impl<'a> Blocks<'a> {
 impl Placed<'_> {
     /// Whether another block is a part of this one.
     fn contains(&self, other: &Placed<'_>) -> bool {
-        let mut found = false;
-        self.parts.body.walk(&mut |stmt| found |= std::ptr::eq(stmt, other.stmt));
-        found
+        is_part(other.stmt, self.parts.body)
     }
 
     /// What the statement of an instance does.
-    fn work(&self) -> Work {
+    pub(super) fn work(&self) -> Work {
         let first = self.block.is_first().filter(|_| self.block.has_init);
         Work::of(self.parts.body, first.as_ref())
     }
@@ -291,7 +97,7 @@ impl Placed<'_> {
     pub(super) fn elements_apart(&self, judge: &Judge) -> Decision {
         let work = self.work();
         let empty = || Path { steps: std::iter::empty().collect(), ..self.path.clone() };
-        suspected(all_of(work.begun.iter().filter(|begun| !begun.has_each(self.others())).map(|begun| {
+        suspected(all_of(work.begun.iter().filter(|begun| begun.places(self.others()).is_none()).map(|begun| {
             let mut own = empty();
             let axes = self.block.axes.iter().map(|axis| (&axis.var, &axis.min, &axis.extent));
             let loops = begun.loops.iter().map(|(var, min, extent)| (var, min, extent));
@@ -314,6 +120,18 @@ impl Placed<'_> {
     /// What the instances of a sum update is what `T.init` has initialised.
     pub(super) fn begins(&self, blocks: &Blocks<'_>) -> Result<(), String> {
         let work = self.work();
+        let first = self.block.is_first();
+        let begin = first.as_ref().and_then(|first| beginning(self.parts.body, first));
+        let own = begin.map(|begin| {
+            let temporary = declared(begin);
+            let mut own = declared(self.parts.body);
+            own.retain(|buffer| !temporary.iter().any(|other| other.aliases(buffer)));
+            own
+        });
+        let is_own = |buffer: &&Buffer| own.iter().flatten().any(|own| own.aliases(buffer));
+        if let Some(buffer) = begin.into_iter().flat_map(stored).find(is_own) {
+            return Err(format!("each instance has memory of its own for `{}`", buffer.name));
+        }
         let is_outside = |outer: &&Placed<'_>| {
             let own = declared(outer.parts.body);
             let is_own = |begun: &Touched| own.iter().any(|buffer| buffer.aliases(&begun.buffer));
@@ -379,10 +197,19 @@ impl Placed<'_> {
             matches!(writers.as_slice(), [one] if std::ptr::eq(one.stmt, self.stmt))
         };
         work.written().all(is_alone)
-            && work.written().all(|store| store.has_each(self.others()))
+            && self.writes_apart(&work)
             && work.touched().all(|touched| self.is_plain(&touched.buffer))
             && work.begun_from.iter().all(is_settled)
             && work.loads.iter().all(|load| is_settled(load) || work.is_begun(load))
+    }
+
+    /// Whether instances that differ in an axis that is not reduced write different elements.
+    fn writes_apart(&self, work: &Work) -> bool {
+        work.written().all(|store| {
+            let places = store.places(self.others());
+            let mut others = work.written().filter(|other| other.buffer.aliases(&store.buffer));
+            places.is_some() && others.all(|other| other.places(self.others()) == places)
+        })
     }
 
     /// The axes that are not reduced.
@@ -463,7 +290,7 @@ impl Placed<'_> {
         let work = self.work();
         let mut stores = work.written().filter(|touched| touched.buffer.aliases(buffer));
         let Some(first) = work.written().find(|touched| touched.buffer.aliases(buffer)) else { return false };
-        stores.all(|store| store.is_same(first) && !store.may_not_run) && first.has_each(self.others())
+        stores.all(|store| store.is_same(first) && !store.may_not_run) && first.places(self.others()).is_some()
     }
 }
 
@@ -475,11 +302,18 @@ pub(super) fn looped(step: &Step) -> Option<&Var> {
     }
 }
 
-/// The number of stores to some memory.
-fn n_stores(stmt: &Stmt, memory: &Buffer) -> usize {
-    let mut found = 0;
+/// The buffer of each store in a statement.
+fn stored(stmt: &Stmt) -> Vec<&Buffer> {
+    let mut found = Vec::new();
     stmt.walk(&mut |stmt| {
-        found += usize::from(matches!(&stmt.kind, StmtKind::Store { buffer, .. } if buffer.aliases(memory)));
+        if let StmtKind::Store { buffer, .. } = &stmt.kind {
+            found.push(buffer);
+        }
     });
     found
+}
+
+/// The number of stores to some memory.
+fn n_stores(stmt: &Stmt, memory: &Buffer) -> usize {
+    stored(stmt).into_iter().filter(|buffer| buffer.aliases(memory)).count()
 }

@@ -281,7 +281,7 @@ fn known(expr: &Expr) -> Result<(), String> {
 
 /// Whether a name may be replaced by its value: the value is asked for in any case, and nothing that it reads is written before.
 pub(crate) fn is_kept(var: &Var, value: &Expr, body: &Arc<Stmt>) -> bool {
-    stays(value, body) && is_needed(var, body)
+    stays(var, value, body) && is_needed(var, body)
 }
 
 /// Whether a name is used in any case: not under a condition. The load of its value is then made where the name is used, and is
@@ -325,8 +325,8 @@ pub fn is_small(expr: &Expr) -> bool {
 }
 
 /// Whether a loaded value is what memory holds wherever the body uses it, and it has a value in any case: nothing in it can trap,
-/// and the body writes none of the memory that it reads, or its only store comes last, in no loop.
-fn stays(value: &Expr, body: &Arc<Stmt>) -> bool {
+/// and the body uses it before it writes the memory that the value is read from.
+fn stays(var: &Var, value: &Expr, body: &Stmt) -> bool {
     let mut read: Vec<&Buffer> = Vec::new();
     let mut traps = false;
     value.walk(&mut |part| match part {
@@ -334,16 +334,30 @@ fn stays(value: &Expr, body: &Arc<Stmt>) -> bool {
         Expr::Binary(op, ..) => traps |= op.traps() != Traps::Never,
         _ => {}
     });
-    let (mut stores, mut loops, mut overwrites) = (0, false, false);
-    body.walk(&mut |stmt| match &stmt.kind {
-        StmtKind::Store { buffer, .. } => {
-            stores += 1;
-            overwrites |= read.iter().any(|other| other.aliases(buffer));
+    !traps && is_used_first(var, body, &read, &mut false)
+}
+
+/// Whether a statement uses a variable only before it, or what ran before it (`is_written`), writes some memory.
+fn is_used_first(var: &Var, stmt: &Stmt, memory: &[&Buffer], is_written: &mut bool) -> bool {
+    let writes = |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Store { buffer, .. } if memory.iter().any(|other| other.aliases(buffer)));
+    let uses = |stmt: &Stmt| stmt.exprs().into_iter().any(|expr| expr.vars().contains(var));
+    if uses(stmt) && *is_written {
+        return false;
+    }
+    // What an iteration writes comes before what the next one uses.
+    if let StmtKind::For(inner) = &stmt.kind {
+        let (mut writes_some, mut uses_some) = (false, false);
+        inner.body.walk(&mut |part| {
+            writes_some |= writes(part);
+            uses_some |= uses(part);
+        });
+        if writes_some && uses_some {
+            return false;
         }
-        StmtKind::For(_) => loops = true,
-        _ => {}
-    });
-    !traps && (!overwrites || (stores == 1 && !loops))
+    }
+    let is_first = stmt.children().all(|child| is_used_first(var, child, memory, is_written));
+    *is_written |= writes(stmt);
+    is_first
 }
 
 /// The conditions that an instance lies in the domain of a store, for some values of its loops.

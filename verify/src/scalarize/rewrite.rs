@@ -134,10 +134,10 @@ impl Rewriter<'_> {
 
     /// A name for a vector is replaced by the value.
     fn named(&mut self, var: &Var, value: &Expr, body: &Arc<Stmt>) -> Result<Stmt, String> {
-        if !is_kept(var, value, body) {
+        let value = self.values.apply(value);
+        if !is_kept(var, &value, body) {
             return Err(format!("`{var}` is a vector, and not used in any case, or not before the memory is written"));
         }
-        let value = self.values.apply(value);
         if !is_small(&value) {
             return Err(format!("the value of `{var}` is too long"));
         }

@@ -144,7 +144,7 @@ impl Across<'_> {
     /// them.
     fn started_inside(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         let nest = Nest::of(stmt).filter(|nest| nest.is_around(stmt, &self.run.var));
-        let Some((nest, start)) = nest.and_then(|nest| nest.start.map(|start| (nest, start))) else {
+        let Some((nest, start)) = nest.and_then(|nest| nest.start.map(|(start, _)| (nest, start))) else {
             return self.stmt_children(stmt);
         };
         match nest.reduction(start) {
@@ -173,8 +173,8 @@ struct Nest<'f> {
     buffer: &'f Buffer,
     indices: &'f [Expr],
     value: &'f Expr,
-    /// The start value, if a condition in front of the store stores it.
-    start: Option<&'f Expr>,
+    /// The start value, if a condition in front of the store stores it, and the number of levels behind that.
+    start: Option<(&'f Expr, usize)>,
 }
 
 enum Level<'f> {
@@ -226,8 +226,18 @@ impl<'f> Nest<'f> {
     /// iteration is for the judge to see.
     fn started_by(mut self, first: &'f Stmt) -> Option<Self> {
         let StmtKind::If { then_body, else_body: None, .. } = &first.kind else { return None };
-        self.start = Some(self.start_in(then_body).ok()?);
+        self.start = Some((self.start_in(then_body).ok()?, self.levels.len()));
         Some(self)
+    }
+
+    /// The conditions without which nothing is stored: those around the start value that no loop of the reduction decides.
+    fn needed(&self) -> Vec<Expr> {
+        let Some((_, behind)) = self.start else { return Vec::new() };
+        let counted = |var: &Var| self.levels.iter().any(|level| matches!(level, Level::Loop(run) if run.var == *var));
+        let around = self.levels.iter().take(self.levels.len() - behind);
+        let conds =
+            around.filter_map(|level| if let Level::Guard(cond) = level { Some((*cond).clone()) } else { None });
+        conds.filter(|cond| !cond.vars().iter().any(counted)).collect()
     }
 
     /// Whether a statement is a loop of the reduction, like all loops inside, and one of them is the loop over a variable.
@@ -296,7 +306,7 @@ impl Across<'_> {
         let (own, all) = (element("own"), element("all"));
         let inner: Vec<&Level<'_>> = nest.levels.iter().filter(|level| !self.is_bound(level)).collect();
         let is_alone = !inner.iter().any(|level| matches!(level, Level::Loop(_)));
-        let (first, value) = if is_alone {
+        let (part, value) = if is_alone {
             (None, chosen(&inner, reduction))
         } else {
             (Some(summed(&own, &inner, reduction)), at_zero(&own))
@@ -306,8 +316,10 @@ impl Across<'_> {
         let zero = Expr::Int { value: 0, ty: self.run.var.dtype().scalar };
         let is_first = Expr::binary(BinaryOp::Eq, Expr::from(&self.run.var), zero);
         let is_unguarded = sabotage::on("allreduce-all-threads-store");
-        let result = if is_unguarded { result } else { Stmt::guarded(is_first, result) };
-        let body = Stmt::seq(first.into_iter().chain([reduced, result]).collect());
+        let first = (!is_unguarded).then_some(is_first);
+        let conds = nest.needed().into_iter().chain(first).reduce(Expr::and);
+        let result = conds.into_iter().fold(result, |result, cond| Stmt::guarded(cond, result));
+        let body = Stmt::seq(part.into_iter().chain([reduced, result]).collect());
         let body = allocated(&all, if is_alone { body } else { allocated(&own, body) });
         let run = For { kind: ForKind::ThreadBinding(self.tag), body, ..self.run.clone() };
         Stmt::new(StmtKind::For(run.into()))
