@@ -99,10 +99,10 @@ struct Placed<'a> {
 }
 
 /// An access, and what the block states of it.
-struct Stated<'p> {
+struct Stated {
     access: Access,
     /// The regions that may contain it.
-    regions: Vec<&'p BlockRegion>,
+    regions: Vec<BlockRegion>,
     text: String,
     /// Whether `T.init` may have written the element, so that it is no input.
     is_open: bool,
@@ -298,7 +298,7 @@ impl Placed<'_> {
     }
 
     /// Every access of memory that the block does not declare itself.
-    fn accesses(&self, inner: &Path) -> Vec<Stated<'_>> {
+    fn accesses(&self, inner: &Path) -> Vec<Stated> {
         let own = declared(self.parts.body);
         let begin = Beginning::of(self.parts.body, self.block);
         let is_combined = has_allreduce(self.parts.body);
@@ -313,6 +313,7 @@ impl Placed<'_> {
                     if is_write { Origin::Outside } else { begin.origin(site.stmt, &access, inner.steps.len()) };
                 let is_begun = !is_write && (is_combined || matches!(origin, Origin::Begun));
                 let updated = writes.filter(|_| is_begun).unwrap_or_default();
+                let begun = if let Origin::Elements(begun) = &origin { begun.as_slice() } else { &[] };
                 let Some(stated) = (if is_write { writes } else { reads }) else { continue };
                 if !is_write && sabotage::on("region-ignores-reads") {
                     continue;
@@ -326,7 +327,7 @@ impl Placed<'_> {
                 } else {
                     format!("{} {verb}", access.text)
                 };
-                let regions = stated.iter().chain(updated).collect();
+                let regions = stated.iter().chain(updated).chain(begun).cloned().collect();
                 found.push(Stated { access, regions, text, is_open: matches!(origin, Origin::Open) });
             }
         }
@@ -334,7 +335,7 @@ impl Placed<'_> {
     }
 
     /// An access lies in one of the regions.
-    fn inside(&self, judge: &Judge, access: &Access, regions: &[&BlockRegion]) -> Decision {
+    fn inside(&self, judge: &Judge, access: &Access, regions: &[BlockRegion]) -> Decision {
         let of_memory = || regions.iter().filter(|region| region.buffer.aliases(&access.buffer));
         if of_memory().any(|region| region.buffer != access.buffer) {
             return unsupported(format!("`{}` is seen through another view than the block states", access.buffer));
@@ -344,7 +345,7 @@ impl Placed<'_> {
         {
             return unsupported("the region is read from memory that changes");
         }
-        let contains = |region: &&BlockRegion| {
+        let contains = |region: &BlockRegion| {
             let ranges = access.indices.iter().zip(&region.ranges);
             ranges
                 .map(|(index, (min, extent))| within(index, min, extent))

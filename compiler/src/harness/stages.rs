@@ -47,6 +47,8 @@ pub struct Config {
     pub scalars: Vec<(String, i128)>,
     /// What input tensors hold. If a stage sums in another order, they are [`Inputs::Whole`].
     pub inputs: Inputs,
+    /// Whether sums that were made in another order are a mismatch even if they differ by no more than roundings.
+    pub exact: bool,
 }
 
 /// The outcome of running all stages; by default the outcome of no stages.
@@ -151,11 +153,11 @@ pub fn run_chain_within(
     let unmet = unmet.filter(|_| config.symbols.is_empty()).or(unmet_scalar);
     bind_added(stages, &mut bindings, config);
     let report = ChainOutcome { seed: config.seed, symbols: named, scalars, ..ChainOutcome::default() };
-    let exact = stages.iter().any(|stage| stage.reassociates);
-    let inputs = if exact { Inputs::Whole } else { config.inputs };
+    let is_reordered = stages.iter().any(|stage| stage.reassociates);
+    let inputs = if is_reordered { Inputs::Whole } else { config.inputs };
     let draw = Draw { seed: config.seed, inputs };
-    let mut run = Run { stages, bindings, report, draw, tolerance: tolerance(stages) };
-    if exact {
+    let mut run = Run { stages, bindings, report, draw, exact: config.exact, tolerance: tolerance(stages) };
+    if is_reordered {
         run.report
             .notes
             .push("a stage sums in another order: inputs are small whole numbers, whose sums are exact".into());
@@ -254,6 +256,8 @@ struct Run<'a> {
     report: ChainOutcome,
     /// How the inputs are made.
     draw: Draw,
+    /// Whether sums in another order are compared exactly.
+    exact: bool,
     /// The tolerance for devices; the reference is compared exactly.
     tolerance: Tolerance,
 }
@@ -309,10 +313,11 @@ impl Run<'_> {
         let mut last = Ok(());
         let stages = self.stages;
         for (stage, layouts) in stages.iter().zip(layouts) {
-            let tolerance = expected.as_ref().filter(|_| stage.reassociates).map_or(Tolerance::EXACT, |expected| {
-                let all = tensors(&inputs.0).chain(expected.iter().map(|(_, tensor)| tensor));
-                Tolerance::reordered(all.map(compare::magnitude).fold(0.0, f64::max))
-            });
+            let tolerance =
+                expected.as_ref().filter(|_| stage.reassociates && !self.exact).map_or(Tolerance::EXACT, |expected| {
+                    let all = tensors(&inputs.0).chain(expected.iter().map(|(_, tensor)| tensor));
+                    Tolerance::reordered(all.map(compare::magnitude).fold(0.0, f64::max))
+                });
             let mut outcome = self.run_stage(stage, layouts, reference, &inputs.0, expected.as_ref(), tolerance);
             // A program that accumulates into its output reads it first. Its outputs then get input values, once for
             // the whole chain, because all stages must see the same inputs.

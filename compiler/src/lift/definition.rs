@@ -11,7 +11,7 @@
 //! a tensor. That a reader sees the last iteration of a reduction is not looked at: where it does not, the definition is another one,
 //! and the judge says so.
 
-use tilewright_algebra::simplify;
+use tilewright_algebra::{conjuncts, simplify};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
     Axis, BinaryOp, Buffer, Definition, Expr, Instance, Kept, PrimFunc, ReduceOp, Sources, Stage, StageBody, UnaryOp,
@@ -86,6 +86,22 @@ pub(super) fn combined(value: &Expr, read: &Expr) -> Option<(ReduceOp, Expr)> {
 /// The same for an operand: integers may be combined with others first.
 fn nested(operand: &Expr, read: &Expr) -> Option<(ReduceOp, Expr)> {
     if operand.dtype().scalar.is_integer() { combined(operand, read) } else { None }
+}
+
+/// The number of iterations of a loop in which a store may run: a condition may leave out those from a constant on.
+fn bounded(store: &Statement, Loop { var, min, extent }: &Loop) -> Expr {
+    if min.as_const_int() != Some(0) {
+        return extent.clone();
+    }
+    let guards =
+        store.path.steps.iter().filter_map(|step| if let Step::Guard(cond, true) = step { Some(cond) } else { None });
+    let bound = |cond: Expr| match cond {
+        Expr::Binary(BinaryOp::Lt, a, b) if matches!(&*a, Expr::Var(own) if own == var) => b.as_const_int(),
+        _ => None,
+    };
+    let least = guards.flat_map(conjuncts).filter_map(bound).min().filter(|least| *least > 0);
+    let is_less = |least: &i128| extent.as_const_int().is_some_and(|extent| *least < extent);
+    least.filter(is_less).and_then(|least| Expr::int_of(least, extent.dtype().scalar)).unwrap_or_else(|| extent.clone())
 }
 
 /// New axes for a tensor.
@@ -285,7 +301,7 @@ impl Lifter<'_> {
             }
             let axis = Var::new(var.name(), var.dtype());
             names.insert(var, simplify(&(Expr::from(&axis) + names.apply(min)), &ranges(&[&store.path])));
-            axes.push(Axis { var: axis, extent: extent.clone() });
+            axes.push(Axis { var: axis, extent: bounded(&store, &all[*at]) });
         }
         let outer: Vec<Expr> = reduction.outer.iter().map(|at| names.apply(&Expr::from(&all[*at].var))).collect();
         if axes.is_empty() {

@@ -8,6 +8,8 @@
 //! A parameter is combined of summands as its outermost operation says. A reduction inside of another operation is compared by itself:
 //! with one of the same operator whose accesses determine which element it is. The summands are paired like the stores of two programs.
 
+use std::cmp::Reverse;
+
 use tilewright_ir::{
     BinaryOp, Bindings, Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody,
     StoreOrigin, TensorPair, UnaryOp, Var,
@@ -203,13 +205,19 @@ impl Search<'_> {
         let stores = |tensor, axes: &[Var], summands| self.stores((tensor, axes), summands, &nothing);
         let (before, after) = (stores(old, &theirs, &first), stores(new, &index, &second));
         let found = pair(&before, &after, self.evidence).ok_or_else(no)?;
-        let origin = found.stores.first().and_then(|origins| origins.first()).ok_or_else(no)?;
-        let element: Vec<Expr> = origin.forward.iter().take(theirs.len()).cloned().collect();
         let known =
             |var: &Var| index.contains(var) || self.path.symbols.contains(var) || self.path.scalars.contains(var);
-        if element.len() != theirs.len() || !element.iter().all(|value| value.vars().iter().all(known)) {
-            return Err(no());
-        }
+        let is_known = |value: &Expr| value.vars().iter().all(known);
+        let n_used = |element: &[Expr]| {
+            index.iter().filter(|var| element.iter().any(|value| value.vars().contains(var))).count()
+        };
+        let elements =
+            found.stores.iter().flatten().map(|origin| origin.forward.iter().take(theirs.len()).cloned().collect());
+        let mut elements: Vec<Vec<Expr>> =
+            elements.filter(|one: &Vec<Expr>| one.len() == theirs.len() && one.iter().all(is_known)).collect();
+        // A start value is that of any element.
+        elements.sort_by_key(|element| Reverse(n_used(element)));
+        let element = elements.into_iter().next().ok_or_else(no)?;
         let (before, after, element) = (old.clone(), new.clone(), Some(element));
         let loops = [Vec::new(), Vec::new()];
         self.add(TensorPair { before, after, index, element, op, loops, summands: Reordering::default() }, depth)

@@ -263,15 +263,19 @@ impl Reduction {
             vec![Stmt::store(&self.staged, self.own.clone(), self.value.clone()), Stmt::new(StmtKind::Barrier)];
         let mut buffers = vec![self.staged.clone()];
         let mut level = Level { buffer: self.staged.clone(), axes: (0..self.own.len()).collect(), done: Vec::new() };
-        for (axis, mut count) in self.axes()? {
-            if sabotage::on("allreduce-forgets-last-thread") {
-                count = (count - 1).max(1);
-            }
+        let mut axes = self.axes()?;
+        if sabotage::on("allreduce-forgets-last-thread") {
+            axes.iter_mut().for_each(|(_, count)| *count = (*count - 1).max(1));
+        }
+        // The rounds begin with the neutral value of the operator, and the last one with that of the reduction.
+        let last = axes.iter().rposition(|(_, count)| *count > 1);
+        for (at, (axis, mut count)) in axes.into_iter().enumerate() {
             while count > 1 {
                 // The largest power of two below the number of values.
                 let half = 1i64 << (63 - (count - 1).leading_zeros());
                 let next = self.halved(&level, axis, half);
-                stmts.push(self.round((&level, &next), axis, (count, half)));
+                let start = if half == 1 && last == Some(at) { self.identity.clone() } else { self.start() };
+                stmts.push(self.round((&level, &next), axis, (count, half), start));
                 stmts.push(Stmt::new(StmtKind::Barrier));
                 buffers.push(next.buffer.clone());
                 (level, count) = (next, half);
@@ -279,9 +283,8 @@ impl Reduction {
             level.done.push(axis);
         }
         let all = Expr::load(&level.buffer, level.place(&self.own, None));
-        // The rounds begin with the neutral value of the operator; the reduction may begin with another one.
-        let is_neutral = self.start() == self.identity;
-        let value = if is_neutral { all } else { self.combine(&self.identity, &all) };
+        let is_begun = last.is_some() || self.start() == self.identity;
+        let value = if is_begun { all } else { self.combine(&self.identity, &all) };
         stmts.push(Stmt::store(&self.result, self.at.clone(), value));
         stmts.push(Stmt::new(StmtKind::Barrier));
         let allocate = |body: Stmt, buffer: Buffer| Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
@@ -298,8 +301,8 @@ impl Reduction {
         Level { buffer, axes, done: level.done.clone() }
     }
 
-    /// A round: each thread of the next level combines two values along an axis.
-    fn round(&self, (level, next): (&Level, &Level), axis: usize, (count, half): (i64, i64)) -> Stmt {
+    /// A round: each thread of the next level combines two values along an axis with a start value.
+    fn round(&self, (level, next): (&Level, &Level), axis: usize, (count, half): (i64, i64), start: Expr) -> Stmt {
         let own = self.own[axis].clone();
         let q = Var::new("q", own.dtype());
         let far = if half == 1 { Expr::from(&q) } else { like(half, &own) * Expr::from(&q) };
@@ -314,7 +317,7 @@ impl Reduction {
         let first = level.done.iter().map(|done| self.own[*done].clone().lt(like(1, &self.own[*done])));
         let half = like(half, &own);
         let is_active = first.fold(own.lt(half), Expr::and);
-        Stmt::guarded(is_active, Stmt::seq(vec![Stmt::store(&next.buffer, place, self.start()), pairs]))
+        Stmt::guarded(is_active, Stmt::seq(vec![Stmt::store(&next.buffer, place, start), pairs]))
     }
 
     /// The neutral value of the operator, or the value that the reduction begins with if it is another operation.

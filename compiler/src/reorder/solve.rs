@@ -3,10 +3,13 @@
 //! ```text
 //! 16 * it + ii = i, with 0 <= ii < 16         it = i // 16, then ii = i - 16 * (i // 16) = i % 16
 //! c // 4 = co, c % 4 = ci                     c = 4 * co + ci
+//! 8 * i + f // 4 = x                          f // 4 = x - 8 * i, if i is known
 //! ```
 
+use std::convert::Infallible;
+
 use tilewright_algebra::{Ranges, linear_in, simplify};
-use tilewright_ir::visit::Substitution;
+use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{BinaryOp, Expr, Var};
 use tilewright_verify::path::{Path, Step};
 
@@ -52,7 +55,11 @@ pub(crate) struct System<'a> {
 impl System<'_> {
     /// Solves what can be solved.
     pub(crate) fn solve(&mut self) {
-        while self.direct() || self.digits() || self.numeral() {}
+        for (lhs, _) in &mut self.equations {
+            let Ok(shorter) = Remainders.expr(lhs);
+            *lhs = shorter;
+        }
+        while self.direct() || self.parted() || self.digits() || self.numeral() {}
     }
 
     /// The loops for which there is no solution.
@@ -86,6 +93,28 @@ impl System<'_> {
                 && let Some(value) = linear_in(&lhs, &var, self.ranges).and_then(|linear| quotient(&rhs, linear))
             {
                 self.found(&var, &value);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A quotient or a remainder beside numbers that are known: `8 * i + f // 4 = x` is `f // 4 = x - 8 * i`.
+    fn parted(&mut self) -> bool {
+        for (lhs, rhs) in self.equations.clone() {
+            let mut terms = Vec::new();
+            summands(&self.solved.apply(&lhs), &mut terms);
+            let (open, known): (Vec<Expr>, Vec<Expr>) =
+                terms.into_iter().partition(|term| !self.open_in(term).is_empty());
+            let ([Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, ..)], false) = (&open[..], known.is_empty())
+            else {
+                continue;
+            };
+            let rest = known.into_iter().fold(rhs, |rest, term| rest - term);
+            let parted = open.into_iter().map(|part| (part, simplify(&rest, self.ranges)));
+            let fresh: Vec<(Expr, Expr)> = parted.filter(|equation| !self.equations.contains(equation)).collect();
+            if !fresh.is_empty() {
+                self.equations.extend(fresh);
                 return true;
             }
         }
@@ -177,6 +206,32 @@ impl System<'_> {
         }
         let is_symbolic = |var: &Var| factors.iter().any(|(v, by)| v == var && by.as_const_int().is_none());
         self.unknown.iter().map(|l| &l.var).find(|var| is_symbolic(var)).cloned()
+    }
+}
+
+/// Writes `x % c` for `x - x // c * c`.
+struct Remainders;
+
+impl Rewrite for Remainders {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        if let Expr::Binary(BinaryOp::Sub, whole, multiple) = expr
+            && let Expr::Binary(BinaryOp::Mul, quotient, factor) = &**multiple
+            && let Expr::Binary(BinaryOp::FloorDiv, number, by) = &**quotient
+            && (number, by) == (whole, factor)
+        {
+            return Ok(Expr::binary(BinaryOp::FloorMod, Expr::clone(whole), Expr::clone(by)));
+        }
+        self.expr_children(expr)
+    }
+}
+
+/// The numbers of which an expression is the sum.
+fn summands(expr: &Expr, found: &mut Vec<Expr>) {
+    match expr {
+        Expr::Binary(BinaryOp::Add, a, b) => [a, b].into_iter().for_each(|part| summands(part, found)),
+        other => found.push(other.clone()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the statement of an instance does to memory: its stores and loads, and which of them `T.init` does.
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Block, BlockAxis, Buffer, Expr, Stmt, StmtKind, Var};
+use tilewright_ir::{Block, BlockAxis, BlockRegion, Buffer, Expr, Stmt, StmtKind, Var};
 
 use super::declared;
 use crate::access::Access;
@@ -229,6 +229,8 @@ pub(super) enum Origin {
     Outside,
     /// `T.init` has written it, in this instance or in the first one of the sum.
     Begun,
+    /// `T.init` has written these elements, and no others.
+    Elements(Vec<BlockRegion>),
     /// It is not known.
     Open,
 }
@@ -250,14 +252,27 @@ impl<'s> Beginning<'s> {
 
     /// Where an element has its value from that a statement reads, whose way has so many steps in front of the block.
     pub(super) fn origin(&self, stmt: &Stmt, access: &Access, depth: usize) -> Origin {
-        let is_after = |begin: &Stmt| !is_part(stmt, begin) && !is_part(begin, stmt);
-        if self.stmt.is_some_and(is_after)
-            && self.work.is_begun(&Around::of(access, depth).touched(&access.buffer, &access.indices))
-        {
-            return Origin::Begun;
-        }
+        let is_after = |begin: &&Stmt| !is_part(stmt, begin) && !is_part(begin, stmt);
         let is_stored = || self.work.written().any(|store| store.buffer.aliases(&access.buffer));
-        if (self.is_declared || self.stmt.is_some()) && is_stored() { Origin::Open } else { Origin::Outside }
+        match self.stmt.filter(is_after) {
+            Some(_) if self.work.is_begun(&Around::of(access, depth).touched(&access.buffer, &access.indices)) => {
+                Origin::Begun
+            }
+            Some(_) => self.elements(&access.buffer).map_or(Origin::Open, Origin::Elements),
+            None if (self.is_declared || self.stmt.is_some()) && is_stored() => Origin::Open,
+            None => Origin::Outside,
+        }
+    }
+
+    /// The elements of a buffer that `T.init` has written, if these are known.
+    fn elements(&self, buffer: &Buffer) -> Option<Vec<BlockRegion>> {
+        let begun = self.work.begun.iter().filter(|begun| begun.buffer.aliases(buffer));
+        let element = |begun: &Touched| {
+            let is_known = begun.buffer == *buffer && begun.loops.is_empty() && !begun.may_not_run && !begun.is_named;
+            let one = |index: &Expr| (index.clone(), Expr::int(1));
+            is_known.then(|| BlockRegion { buffer: buffer.clone(), ranges: begun.indices.iter().map(one).collect() })
+        };
+        begun.map(element).collect()
     }
 }
 

@@ -23,6 +23,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use tilewright_algebra::conjuncts;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     AttrValue, BinaryOp, Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, ReduceOp, Scope, Stmt, StmtKind,
@@ -235,8 +236,7 @@ impl<'f> Nest<'f> {
         let Some((_, behind)) = self.start else { return Vec::new() };
         let counted = |var: &Var| self.levels.iter().any(|level| matches!(level, Level::Loop(run) if run.var == *var));
         let around = self.levels.iter().take(self.levels.len() - behind);
-        let conds =
-            around.filter_map(|level| if let Level::Guard(cond) = level { Some((*cond).clone()) } else { None });
+        let conds = around.flat_map(|level| if let Level::Guard(cond) = level { conjuncts(cond) } else { Vec::new() });
         conds.filter(|cond| !cond.vars().iter().any(counted)).collect()
     }
 

@@ -208,7 +208,7 @@ impl Search<'_> {
             if seen.left == 0 {
                 return None;
             }
-            let config = Config { seed, symbols: extents.clone(), scalars: scalars.clone(), inputs };
+            let config = Config { seed, symbols: extents.clone(), scalars: scalars.clone(), inputs, exact: true };
             let engine = Metered { limits: &self.limits, left: Cell::new(seen.left) };
             let ran = run_chain(&self.stages, &config, &engine, &[]);
             seen.left = engine.left.get();
