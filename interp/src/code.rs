@@ -239,17 +239,32 @@ pub(crate) struct Loop {
 /// loop of the nest.
 #[derive(Debug)]
 pub(crate) struct VectorizedNest {
-    /// Loop-invariant code.
-    pub(crate) pre: Code,
-    /// Computes the indices of the streams for the first iteration.
-    pub(crate) probe: Code,
-    /// The affine accesses of the nest, which the plan refers to by number.
-    pub(crate) streams: Vec<Stream>,
-    /// The inner loops of the nest, outermost first.
+    /// The loops inside the outermost one whose iterations make up blocks, outermost first.
     pub(crate) inner: Vec<NestLoop>,
     /// For each loop of the nest, outermost first, the number `k` by which indices divide its variable: streams see it as two loops,
     /// over `v // k` and over `v % k`, of which `k` divides the first value and the extent. 1 for a loop that is not split.
     pub(crate) splits: Vec<u64>,
+    /// The parts of the body, in program order: a block runs one after the other.
+    pub(crate) phases: Vec<Phase>,
+    /// Pairs of streams of different phases, each with the number of its phase, that must not have an address in common in
+    /// different iterations.
+    pub(crate) across: Vec<[(usize, u32); 2]>,
+}
+
+/// A part of a nest's body: straight-line code, or a reduction in loops of its own.
+#[derive(Debug)]
+pub(crate) struct Phase {
+    /// Loop-invariant code.
+    pub(crate) pre: Code,
+    /// Computes the indices of the streams for the first iteration.
+    pub(crate) probe: Code,
+    /// The affine accesses of the phase, which the plan refers to by number.
+    pub(crate) streams: Vec<Stream>,
+    /// The loops of the phase, outermost first, which a block runs in turn: every iteration of a block takes part in
+    /// each of theirs.
+    pub(crate) turns: Vec<NestLoop>,
+    /// For each of them the number by which it is split.
+    pub(crate) turn_splits: Vec<u64>,
     /// The body.
     pub(crate) plan: BlockPlan,
 }
@@ -263,7 +278,7 @@ pub(crate) struct NestLoop {
     pub(crate) extent: u64,
 }
 
-/// An access whose indices are affine in the loop variables of a nest: each loop adds a constant to each index.
+/// An access whose indices are affine in the loop variables of a nest and of a phase: each loop adds a constant to each index.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) view: u32,
@@ -279,7 +294,8 @@ pub(crate) struct StreamDim {
     pub(crate) reg: Reg,
     /// Constant added to it: the distance to the first lane of a ramp.
     pub(crate) plus: i64,
-    /// Change of the index with one iteration of each loop of the nest, outermost first. A split loop has two entries.
+    /// Change of the index with one iteration of each loop of the nest and of the phase, outermost first. A split loop has
+    /// two entries.
     pub(crate) steps: Vec<i64>,
     /// Greatest value of the index type; an index beyond it would wrap.
     pub(crate) max: i128,

@@ -8,7 +8,7 @@ use crate::compile::MAX_NEST;
 ///
 /// For `for y in 3: for x in 5: B[y, x]` in a buffer of 8 columns the loops are `(5, 1)` and `(3, 8)`. In a buffer of
 /// 5 columns the two loops are merged into `(15, 1)`, so that a whole block is one contiguous run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cursor {
     /// The memory slot of the cells.
     pub(crate) slot: usize,
@@ -19,6 +19,17 @@ pub(crate) struct Cursor {
     rank: usize,
     /// Least and greatest cell.
     span: (i64, i64),
+}
+
+/// Evenly spaced cells of some iterations of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// The first of the iterations, counted from the start of the block.
+    pub(crate) at: usize,
+    /// Their number.
+    pub(crate) len: usize,
+    pub(crate) first: i64,
+    pub(crate) step: i64,
 }
 
 impl Cursor {
@@ -46,19 +57,9 @@ impl Cursor {
         Some(cursor)
     }
 
-    /// Splits the iterations `start .. start + len` into runs of evenly spaced cells and calls `each` for every run with
-    /// its position relative to `start`, its first cell, the distance between its cells and its length.
-    ///
-    /// # Errors
-    /// Stops at the first run for which `each` returns false, and returns the position of that run.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-    pub(crate) fn for_each_run(
-        &self,
-        start: u64,
-        len: usize,
-        mut each: impl FnMut(usize, i64, i64, usize) -> bool,
-    ) -> Result<(), usize> {
+    /// Splits the iterations `start .. start + len` into runs of evenly spaced cells, which replace those in `runs`.
+    pub(crate) fn runs(&self, start: u64, len: usize, runs: &mut Vec<Run>) {
+        runs.clear();
         let mut at = [0u64; MAX_NEST];
         let (mut rest, mut cell) = (start, self.first);
         for (at, &(extent, step)) in at.iter_mut().zip(&self.dims[..self.rank]) {
@@ -72,9 +73,7 @@ impl Cursor {
         let mut done = 0;
         while done < len {
             let count = usize::try_from(extent - at[0]).unwrap_or(usize::MAX).min(len - done);
-            if !each(done, cell, step, count) {
-                return Err(done);
-            }
+            runs.push(Run { at: done, len: count, first: cell, step });
             done += count;
             if done == len {
                 break;
@@ -92,7 +91,6 @@ impl Cursor {
                 *at = 0;
             }
         }
-        Ok(())
     }
 
     /// Whether no two iterations have the same cell: sorted by distance, each loop steps over everything that the
@@ -127,13 +125,12 @@ mod tests {
     use super::*;
 
     fn cells(cursor: &Cursor, start: u64, len: usize) -> Vec<i64> {
-        let mut cells = Vec::new();
-        let complete = cursor.for_each_run(start, len, |position, cell, step, count| {
-            assert_eq!(position, cells.len());
-            cells.extend((0..count).map(|at| cell + i64::try_from(at).unwrap() * step));
-            true
-        });
-        assert_eq!(complete, Ok(()));
+        let (mut runs, mut cells) = (Vec::new(), Vec::new());
+        cursor.runs(start, len, &mut runs);
+        for run in runs {
+            assert_eq!(run.at, cells.len());
+            cells.extend((0..run.len).map(|at| run.first + i64::try_from(at).unwrap() * run.step));
+        }
         cells
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{Bindings, Buffer, Scalar, ScalarType, StmtKind, gcd};
 
-use crate::block_run::BlockScratch;
+use crate::block_scratch::BlockScratch;
 use crate::code::{Access, Code, CompiledFunc, DynamicShape, Loop, Node, Op};
 use crate::config::{Config, Order, Trap, TrapKind};
 use crate::memory::{BadView, Definedness, Geometry, Memory, View};

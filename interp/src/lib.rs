@@ -36,9 +36,12 @@
 //! ```
 
 mod arguments;
+mod block_build;
+mod block_exec;
 mod block_ops;
 mod block_plan;
 mod block_run;
+mod block_scratch;
 mod code;
 mod compile;
 mod config;

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 use rayon::prelude::*;
 use tilewright_ir::ScalarType;
 
+use crate::cursor::Run;
+
 /// The cells of an allocation, all of the same width.
 pub(crate) enum Cells {
     U8(Vec<AtomicU8>),
@@ -54,6 +56,13 @@ fn zeroed<T: Default + Send>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(items)
 }
 
+/// `len` neighbouring cells; `None` if one is outside the allocation.
+#[inline]
+fn in_a_row<T>(cells: &[T], first: i64, len: usize) -> Option<&[T]> {
+    let first = usize::try_from(first).ok()?;
+    cells.get(first..first.checked_add(len)?)
+}
+
 /// Calls `each` with the position and the cell of `len` cells that lie `step` apart.
 ///
 /// Returns false if a cell is outside the allocation or `each` returns false for one; it may have been called for any
@@ -94,23 +103,78 @@ fn for_each_cell<T>(cells: &[T], first: i64, step: i64, len: usize, mut each: im
     all
 }
 
-/// Reads cells that lie `step` apart into `out`; false if one is outside the allocation.
+/// A value of a vector register, with the bits of an element in its low bits.
+pub(crate) trait Lane: Copy {
+    fn of_bits(bits: u64) -> Self;
+    fn bits(self) -> u64;
+}
+
+impl Lane for u64 {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the body of a hot loop")]
+    fn of_bits(bits: u64) -> Self {
+        bits
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the body of a hot loop")]
+    fn bits(self) -> u64 {
+        self
+    }
+}
+
+impl Lane for f32 {
+    #[inline(always)]
+    #[expect(clippy::inline_always, clippy::cast_possible_truncation, reason = "hot; the low bits are the element")]
+    fn of_bits(bits: u64) -> Self {
+        Self::from_bits(bits as u32)
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the body of a hot loop")]
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+}
+
+/// Reads the cells of runs, moved by `shift`, into `out`; false if one is outside the allocation.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn read_with<T>(cells: &[T], first: i64, step: i64, out: &mut [u64], get: impl Fn(&T) -> u64) -> bool {
-    for_each_cell(cells, first, step, out.len(), |at, cell| {
-        out[at] = get(cell);
-        true
+fn read_with<T, L: Lane>(cells: &[T], runs: &[Run], shift: i64, out: &mut [L], get: impl Fn(&T) -> u64) -> bool {
+    runs.iter().all(|run| {
+        let Some(out) = out.get_mut(run.at..run.at + run.len) else { return false };
+        let first = run.first.wrapping_add(shift);
+        if run.step == 0 {
+            let cell = usize::try_from(first).ok().and_then(|first| cells.get(first));
+            return cell.map(|cell| out.fill(L::of_bits(get(cell)))).is_some();
+        }
+        if run.step == 1 {
+            let Some(cells) = in_a_row(cells, first, run.len) else { return false };
+            out.iter_mut().zip(cells).for_each(|(out, cell)| *out = L::of_bits(get(cell)));
+            return true;
+        }
+        let mut out = out.iter_mut();
+        for_each_cell(cells, first, run.step, run.len, |_, cell| {
+            out.next().map(|out| *out = L::of_bits(get(cell))).is_some()
+        })
     })
 }
 
-/// Writes `values` to cells that lie `step` apart; false if one is outside the allocation.
+/// Writes `values` to the cells of runs; false if one is outside the allocation.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn write_with<T>(cells: &[T], first: i64, step: i64, values: &[u64], set: impl Fn(&T, u64)) -> bool {
-    for_each_cell(cells, first, step, values.len(), |at, cell| {
-        set(cell, values[at]);
-        true
+fn write_with<T, L: Lane>(cells: &[T], runs: &[Run], values: &[L], set: impl Fn(&T, u64)) -> bool {
+    runs.iter().all(|run| {
+        let Some(values) = values.get(run.at..run.at + run.len) else { return false };
+        if run.step == 1 {
+            let Some(cells) = in_a_row(cells, run.first, run.len) else { return false };
+            cells.iter().zip(values).for_each(|(cell, value)| set(cell, value.bits()));
+            return true;
+        }
+        let mut values = values.iter();
+        for_each_cell(cells, run.first, run.step, run.len, |_, cell| {
+            values.next().map(|value| set(cell, value.bits())).is_some()
+        })
     })
 }
 
@@ -210,63 +274,64 @@ impl Memory {
         Some(())
     }
 
-    /// Reads the cells `cell`, `cell + step`, and so on into `out`; false if one is outside the allocation or undefined
-    /// where that is checked.
-    #[inline]
-    pub(crate) fn read_run(&self, cell: i64, step: i64, out: &mut [u64]) -> bool {
+    /// Reads the cells of runs, moved by `shift`, into `out`; false if one is outside the allocation or undefined where that
+    /// is checked.
+    pub(crate) fn read_runs<L: Lane>(&self, runs: &[Run], shift: i64, out: &mut [L]) -> bool {
+        let is_defined = |defined: &[AtomicU8], run: &Run| {
+            let first = run.first.wrapping_add(shift);
+            for_each_cell(defined, first, run.step, run.len, |_, flag| flag.load(Relaxed) != 0)
+        };
         let readable = match &self.defined {
-            Some(defined) if self.check => {
-                for_each_cell(defined, cell, step, out.len(), |_, flag| flag.load(Relaxed) != 0)
-            }
+            Some(defined) if self.check => runs.iter().all(|run| is_defined(defined, run)),
             _ => true,
         };
         readable
             && match &self.cells {
-                Cells::U32(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::U8(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::U16(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::U64(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed)),
+                Cells::U32(cells) => read_with(cells, runs, shift, out, |cell| cell.load(Relaxed).into()),
+                Cells::U8(cells) => read_with(cells, runs, shift, out, |cell| cell.load(Relaxed).into()),
+                Cells::U16(cells) => read_with(cells, runs, shift, out, |cell| cell.load(Relaxed).into()),
+                Cells::U64(cells) => read_with(cells, runs, shift, out, |cell| cell.load(Relaxed)),
             }
     }
 
-    /// Writes the low bits of the values to the cells `cell`, `cell + step`, and so on, and marks them defined; false if
-    /// one is outside the allocation.
-    #[inline]
+    /// Writes the low bits of the values to the cells of runs and marks them defined; false if one is outside the
+    /// allocation.
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
-    pub(crate) fn write_run(&self, cell: i64, step: i64, values: &[u64]) -> bool {
-        let len = values.len();
+    pub(crate) fn write_runs<L: Lane>(&self, runs: &[Run], values: &[L]) -> bool {
         let written = match &self.cells {
-            Cells::U32(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u32, Relaxed)),
-            Cells::U8(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u8, Relaxed)),
-            Cells::U16(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u16, Relaxed)),
-            Cells::U64(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits, Relaxed)),
+            Cells::U32(cells) => write_with(cells, runs, values, |cell, bits| cell.store(bits as u32, Relaxed)),
+            Cells::U8(cells) => write_with(cells, runs, values, |cell, bits| cell.store(bits as u8, Relaxed)),
+            Cells::U16(cells) => write_with(cells, runs, values, |cell, bits| cell.store(bits as u16, Relaxed)),
+            Cells::U64(cells) => write_with(cells, runs, values, |cell, bits| cell.store(bits, Relaxed)),
         };
         let mark = |_, flag: &AtomicU8| {
             flag.store(1, Relaxed);
             true
         };
-        written && self.defined.as_ref().is_none_or(|defined| for_each_cell(defined, cell, step, len, mark))
+        let mut marked =
+            |defined: &[AtomicU8]| runs.iter().all(|run| for_each_cell(defined, run.first, run.step, run.len, mark));
+        written && self.defined.as_deref().is_none_or(&mut marked)
     }
 
     /// Reads `cells[i]` into `out[i]` wherever the mask is not 0; false if one is outside the allocation or undefined
     /// where that is checked.
-    pub(crate) fn read_cells(&self, cells: &[i64], mask: Option<&[u64]>, out: &mut [u64]) -> bool {
+    pub(crate) fn read_cells<L: Lane>(&self, cells: &[i64], mask: Option<&[u64]>, out: &mut [L]) -> bool {
         cells.iter().zip(out).enumerate().all(|(at, (&cell, out))| {
             if mask.is_some_and(|mask| mask[at] == 0) {
                 return true;
             }
             let cell = usize::try_from(cell).unwrap_or(usize::MAX);
             let bits = self.get(cell).filter(|_| self.is_readable(cell));
-            *out = bits.unwrap_or(0);
+            *out = L::of_bits(bits.unwrap_or(0));
             bits.is_some()
         })
     }
 
     /// Writes `values[i]` to `cells[i]` wherever the mask is not 0; false if one is outside the allocation.
-    pub(crate) fn write_cells(&self, cells: &[i64], mask: Option<&[u64]>, values: &[u64]) -> bool {
-        cells.iter().zip(values).enumerate().all(|(at, (&cell, &bits))| {
+    pub(crate) fn write_cells<L: Lane>(&self, cells: &[i64], mask: Option<&[u64]>, values: &[L]) -> bool {
+        cells.iter().zip(values).enumerate().all(|(at, (&cell, &value))| {
             let skipped = mask.is_some_and(|mask| mask[at] == 0);
-            skipped || self.set(usize::try_from(cell).unwrap_or(usize::MAX), bits).is_some()
+            skipped || self.set(usize::try_from(cell).unwrap_or(usize::MAX), value.bits()).is_some()
         })
     }
 

@@ -7,7 +7,7 @@ use tilewright_ir::phases::{Barriers, has_groups, without_barriers};
 use tilewright_ir::{Buffer, Diagnostic, Expr, PrimFunc, Validated, Var};
 
 use crate::arguments::{argument_error, bind_arguments, stored_data_vars};
-use crate::block_run::BlockScratch;
+use crate::block_scratch::BlockScratch;
 use crate::compile::{Setup, compile};
 use crate::config::{Argument, Arguments, Config, Order, Report, RunError, TrapKind};
 use crate::exec::{Frame, Machine, view_of};

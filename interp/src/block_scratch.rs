@@ -1,0 +1,339 @@
+//! The state of a nest that runs a block of iterations at a time: vector registers, and the cells of each stream.
+//!
+//! A phase with loops of its own runs a block of the outer iterations in each of their iterations in turn:
+//!
+//! ```text
+//! for j in 512: for k in 90: C[j] = C[j] + A[k] * B[k, j]      lanes: 256 iterations of j; turns: k
+//!                                                              B: cells k * 512 + j, in runs of 256 that move by 512
+//! ```
+//!
+//! The runs of a stream are found once for a block; from turn to turn only a distance is added to their cells.
+
+use tilewright_ir::sabotage;
+
+use crate::block_plan::{BLOCK, Kind, VecReg};
+use crate::code::{NestLoop, Phase, Stream, VectorizedNest};
+use crate::compile::MAX_NEST;
+use crate::cursor::{Cursor, Run};
+use crate::exec::Frame;
+
+/// Buffers that the plans of a thread use, one nest at a time; kept to save allocations.
+#[derive(Default)]
+pub(crate) struct BlockScratch {
+    /// The state of each phase.
+    pub(crate) phases: Vec<PhaseScratch>,
+    pub(crate) staging: Staging,
+}
+
+impl Clone for BlockScratch {
+    /// An empty one: the contents are meaningful only while a plan runs.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// Buffers that one operation uses.
+#[derive(Default)]
+pub(crate) struct Staging {
+    /// The cells of the gather that is being executed.
+    pub(crate) cells: Vec<i64>,
+    /// Elements on their way to and from memory, and the running values of a reduction.
+    pub(crate) wide: [Vec<u64>; 2],
+    pub(crate) floats: Vec<f32>,
+}
+
+/// The state of a phase.
+#[derive(Default)]
+pub(crate) struct PhaseScratch {
+    /// The vector registers of 64 bits, [`BLOCK`] values each.
+    pub(crate) values: Vec<Vec<u64>>,
+    /// Those of floats.
+    pub(crate) floats: Vec<Vec<f32>>,
+    /// The cells of each stream.
+    pub(crate) streams: Vec<Affine>,
+    /// The loop variables that the plan reads, as sequences of values.
+    counters: Vec<(VecReg, Affine)>,
+    /// Extent and current iteration of each loop that runs in turn, outermost first.
+    turns: Vec<(u64, u64)>,
+}
+
+/// A number that each iteration of each loop changes by a constant: a cell, or a loop variable.
+pub(crate) struct Affine {
+    /// Its values in all iterations.
+    whole: Cursor,
+    /// Its values in the first turn.
+    lanes: Cursor,
+    /// What one step of each loop that runs in turn adds, the loops inside it being at their end.
+    moves: [i64; MAX_NEST],
+    /// Whether it is the same in every turn.
+    is_still: bool,
+    /// What the turns so far have added.
+    pub(crate) shift: i64,
+    /// Its values in the iterations of a block, in the first turn.
+    pub(crate) runs: Vec<Run>,
+}
+
+/// The iterations `start .. start + len` of the loops of a nest, numbered in program order.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    pub(crate) start: u64,
+    pub(crate) len: usize,
+}
+
+impl BlockScratch {
+    /// Prepares the buffers for a run of the nest, the outermost loop of which has the given first value and extent; `all`
+    /// is the number of iterations of its loops. Returns `None` if some iteration's stream is out of bounds or accesses
+    /// that must be apart may overlap.
+    pub(crate) fn prepare(&mut self, nest: &VectorizedNest, outer: (u64, u64), all: u64, frame: &Frame) -> Option<()> {
+        if self.phases.len() < nest.phases.len() {
+            self.phases.resize_with(nest.phases.len(), PhaseScratch::default);
+        }
+        let used = usize::try_from(all).unwrap_or(BLOCK).min(BLOCK);
+        for (state, phase) in self.phases.iter_mut().zip(&nest.phases) {
+            state.prepare(nest, phase, outer, used, frame)?;
+        }
+        let stream = |(phase, number): (usize, u32)| self.phases.get(phase)?.streams.get(number as usize);
+        for &[a, b] in &nest.across {
+            let (a, b) = (stream(a)?, stream(b)?);
+            if !a.whole.is_disjoint_from(&b.whole) && !a.is_the_same_element(b) {
+                return None;
+            }
+        }
+        let Staging { cells, wide, floats } = &mut self.staging;
+        cells.resize(BLOCK, 0);
+        floats.resize(BLOCK, 0.0);
+        for values in wide {
+            values.resize(BLOCK, 0);
+        }
+        Some(())
+    }
+}
+
+impl PhaseScratch {
+    /// Prepares the buffers for a phase. Returns `None` as [`BlockScratch::prepare`] does.
+    fn prepare(
+        &mut self,
+        nest: &VectorizedNest,
+        phase: &Phase,
+        outer: (u64, u64),
+        used: usize,
+        frame: &Frame,
+    ) -> Option<()> {
+        let loops = Parts::of(nest, phase, outer)?;
+        self.streams.clear();
+        for stream in &phase.streams {
+            self.streams.push(stream_cells(stream, &loops, frame)?);
+        }
+        let stream = |number: u32| self.streams.get(number as usize);
+        for &(a, b) in &phase.plan.apart {
+            let (first, second) = (stream(a)?, stream(b)?);
+            let apart = if a == b { first.whole.is_injective() } else { first.whole.is_disjoint_from(&second.whole) };
+            if !apart {
+                return None;
+            }
+        }
+        if let (false, Some(reduce)) = (phase.turns.is_empty(), &phase.plan.reduce) {
+            // Each iteration of a block reduces to an element of its own.
+            let target = stream(reduce.access.stream()?)?;
+            if !target.is_still || !target.lanes.is_injective() {
+                return None;
+            }
+        }
+        self.turns.clear();
+        self.turns.extend(loops.turns().iter().map(|&extent| (extent, 0)));
+        self.prepare_registers(phase, used, frame);
+        self.counters.clear();
+        for &(vec_reg, level) in &phase.plan.counters {
+            self.counters.push((vec_reg, loops.variable(level)?));
+        }
+        Some(())
+    }
+
+    /// Makes the vector registers and fills those that hold one value.
+    fn prepare_registers(&mut self, phase: &Phase, used: usize, frame: &Frame) {
+        let kinds = &phase.plan.kinds;
+        if self.values.len() < kinds.len() {
+            self.values.resize(kinds.len(), Vec::new());
+            self.floats.resize(kinds.len(), Vec::new());
+        }
+        for ((kind, values), floats) in kinds.iter().zip(&mut self.values).zip(&mut self.floats) {
+            match kind {
+                Kind::Wide => values.resize(BLOCK, 0),
+                Kind::Float => floats.resize(BLOCK, 0.0),
+            }
+        }
+        for &(vec_reg, reg) in &phase.plan.uniforms {
+            let (at, value) = (vec_reg as usize, frame.registers[reg as usize]);
+            match phase.plan.kind(vec_reg) {
+                Kind::Wide => self.values[at][..used].fill(value),
+                Kind::Float => self.floats[at][..used].fill(crate::num::f32_of(value)),
+            }
+        }
+        if let Some(zero) = phase.plan.zero {
+            self.values[zero as usize][..used].fill(0);
+        }
+    }
+
+    /// Goes to a block, in the first turn.
+    pub(crate) fn start(&mut self, block: Block) {
+        for (_, at) in &mut self.turns {
+            *at = 0;
+        }
+        for affine in self.streams.iter_mut().chain(self.counters.iter_mut().map(|(_, affine)| affine)) {
+            affine.shift = 0;
+            affine.lanes.runs(block.start, block.len, &mut affine.runs);
+        }
+        self.count(true);
+    }
+
+    /// Goes to the next turn; false if that was the last one.
+    pub(crate) fn next_turn(&mut self) -> bool {
+        for (number, (extent, at)) in self.turns.iter_mut().enumerate().rev() {
+            *at += 1;
+            if *at == *extent {
+                *at = 0;
+                continue;
+            }
+            for affine in self.streams.iter_mut().chain(self.counters.iter_mut().map(|(_, affine)| affine)) {
+                affine.shift = affine.shift.wrapping_add(affine.moves.get(number).copied().unwrap_or(0));
+            }
+            self.count(false);
+            return true;
+        }
+        false
+    }
+
+    /// Writes the loop variables to their vector registers: all of them, or those that a turn changes.
+    fn count(&mut self, all: bool) {
+        for (reg, counter) in &self.counters {
+            if counter.is_still && !all {
+                continue;
+            }
+            let Some(values) = self.values.get_mut(*reg as usize) else { continue };
+            for run in &counter.runs {
+                let mut value = run.first.wrapping_add(counter.shift);
+                for to in values.iter_mut().skip(run.at).take(run.len) {
+                    *to = value.cast_unsigned();
+                    value = value.wrapping_add(run.step);
+                }
+            }
+        }
+    }
+}
+
+impl Affine {
+    /// The number that starts at `first` and that an iteration of each of the loops changes by a step.
+    fn new(slot: usize, first: i64, loops: &Parts, steps: &[i64; MAX_NEST]) -> Option<Self> {
+        let pairs = loops.all().iter().copied().zip(steps.iter().copied());
+        let whole = Cursor::new(slot, first, pairs.clone())?;
+        let lanes = Cursor::new(slot, first, pairs.clone().take(loops.lanes))?;
+        let (mut moves, mut inside) = ([0; MAX_NEST], 0i64);
+        for (number, (extent, step)) in pairs.enumerate().skip(loops.lanes).rev() {
+            *moves.get_mut(number - loops.lanes)? = step.checked_sub(inside)?;
+            inside = inside.checked_add(step.checked_mul(i64::try_from(extent - 1).ok()?)?)?;
+        }
+        let is_still = moves.iter().all(|&step| step == 0);
+        Some(Self { whole, lanes, moves, is_still, shift: 0, runs: Vec::new() })
+    }
+
+    /// The memory slot of the cells.
+    pub(crate) fn slot(&self) -> usize {
+        self.lanes.slot
+    }
+
+    /// Whether both are one cell in the same iteration of the nest and different cells in different ones, in all turns.
+    fn is_the_same_element(&self, other: &Self) -> bool {
+        self.is_still && other.is_still && self.lanes == other.lanes && self.lanes.is_injective()
+    }
+}
+
+/// The loops of a nest and of a phase as streams see them, outermost first: a split loop is two.
+struct Parts {
+    extents: [u64; MAX_NEST],
+    /// The loop that each belongs to and how far one iteration moves the variable of that.
+    levels: [(usize, i64); MAX_NEST],
+    /// The first values of the loops.
+    mins: [u64; MAX_NEST],
+    /// How many of them are loops of the nest.
+    lanes: usize,
+    rank: usize,
+}
+
+impl Parts {
+    /// The loops of a phase. `None` if the range of a split loop is not divided by its number.
+    fn of(nest: &VectorizedNest, phase: &Phase, outer: (u64, u64)) -> Option<Self> {
+        let (levels, mins) = ([(0, 0); MAX_NEST], [0; MAX_NEST]);
+        let mut parts = Self { extents: [1; MAX_NEST], levels, mins, lanes: 0, rank: 0 };
+        let range = |inner: &NestLoop| (inner.min, inner.extent);
+        let lanes = std::iter::once(outer).chain(nest.inner.iter().map(range));
+        for (level, (range, &split)) in lanes.zip(&nest.splits).enumerate() {
+            parts.push(level, range, split)?;
+        }
+        parts.lanes = parts.rank;
+        for (number, (range, &split)) in phase.turns.iter().map(range).zip(&phase.turn_splits).enumerate() {
+            parts.push(nest.splits.len() + number, range, split)?;
+        }
+        Some(parts)
+    }
+
+    /// Adds a loop.
+    fn push(&mut self, level: usize, (min, extent): (u64, u64), split: u64) -> Option<()> {
+        if min % split != 0 || extent % split != 0 {
+            return None;
+        }
+        *self.mins.get_mut(level)? = min;
+        if split > 1 {
+            self.push_part(extent / split, (level, i64::try_from(split).ok()?))?;
+        }
+        self.push_part(if split > 1 { split } else { extent }, (level, 1))
+    }
+
+    fn push_part(&mut self, extent: u64, level: (usize, i64)) -> Option<()> {
+        *self.extents.get_mut(self.rank)? = extent;
+        *self.levels.get_mut(self.rank)? = level;
+        self.rank += 1;
+        Some(())
+    }
+
+    /// The extents of all loops.
+    fn all(&self) -> &[u64] {
+        self.extents.get(..self.rank).unwrap_or_default()
+    }
+
+    /// The extents of the loops that run in turn.
+    fn turns(&self) -> &[u64] {
+        self.extents.get(self.lanes..self.rank).unwrap_or_default()
+    }
+
+    /// The variable of a loop.
+    fn variable(&self, level: usize) -> Option<Affine> {
+        let steps = self.levels.map(|(of, step)| if of == level { step } else { 0 });
+        Affine::new(0, self.mins.get(level)?.cast_signed(), self, &steps)
+    }
+}
+
+/// The cells of a stream. Returns `None` if an index is outside the view's extents in some iteration.
+///
+/// An affine index takes its extreme values at the corners of the iteration domain, so two sums per axis suffice.
+fn stream_cells(stream: &Stream, loops: &Parts, frame: &Frame) -> Option<Affine> {
+    let view = frame.views[stream.view as usize].as_ref().filter(|view| view.per_lane == 1)?;
+    let offset = if sabotage::on("stream-forgets-offset") { 0 } else { view.offset };
+    let mut cell = offset.checked_add(i64::try_from(stream.lane).ok()?)?;
+    let mut steps = [0i64; MAX_NEST];
+    for ((dim, &bound), &stride) in stream.dims.iter().zip(&view.extents).zip(&view.strides) {
+        let first = frame.registers[dim.reg as usize].cast_signed().checked_add(dim.plus)?;
+        let (mut low, mut high) = (first, first);
+        for ((&step, &extent), total) in dim.steps.iter().zip(loops.all()).zip(&mut steps) {
+            let reach = step.checked_mul(i64::try_from(extent - 1).ok()?)?;
+            low = low.checked_add(reach.min(0))?;
+            high = high.checked_add(reach.max(0))?;
+            *total = total.checked_add(step.checked_mul(stride)?)?;
+        }
+        let bound = bound + u64::from(sabotage::on("bounds-off-by-one"));
+        if low < 0 || high.cast_unsigned() >= bound || i128::from(high) > dim.max {
+            return None;
+        }
+        cell = cell.checked_add(first.checked_mul(stride)?)?;
+    }
+    Affine::new(view.slot, cell, loops, &steps)
+}

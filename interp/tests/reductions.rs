@@ -1,0 +1,253 @@
+//! Reductions in loops of their own, which the block engine runs outside of a block of outputs: results and traps are
+//! those of the reference interpreter, with starts and ends around the loops, for every type, with guards, overlaps and holes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at what it did not expect")]
+
+mod common;
+
+use common::{agree_everywhere, config, execute, func, run_in_all_configs};
+use proptest::prelude::*;
+use tilewright_interp::{Arguments, Config, RunError, Tensor, TrapKind, fill};
+use tilewright_ir::{BinaryOp, Buffer, Expr, ForKind, PrimFunc, Scalar, ScalarType, SharedExpr, Stmt, StmtKind, Var};
+
+/// Elements of each buffer.
+const CELLS: i64 = 700;
+
+const TYPES: [ScalarType; 13] = [
+    ScalarType::Bool,
+    ScalarType::Int8,
+    ScalarType::Int16,
+    ScalarType::Int32,
+    ScalarType::Int64,
+    ScalarType::UInt8,
+    ScalarType::UInt16,
+    ScalarType::UInt32,
+    ScalarType::UInt64,
+    ScalarType::Float16,
+    ScalarType::BFloat16,
+    ScalarType::Float32,
+    ScalarType::Float64,
+];
+
+fn v(var: &Var) -> Expr {
+    Expr::from(var)
+}
+
+fn filled(ty: ScalarType, seed: u64) -> Tensor {
+    let mut tensor = Tensor::undefined(ty, &[CELLS.cast_unsigned()]).unwrap();
+    fill(&mut tensor, seed);
+    tensor
+}
+
+/// What a statement before or after the reduction does.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    Nothing,
+    /// Stores to the element of the output.
+    Sets,
+    /// Combines the element with something.
+    Updates,
+    /// Stores the element to another buffer, or its neighbour, which other iterations write.
+    Copies(i64),
+    /// Stores to the element in some iterations.
+    Guarded,
+}
+
+fn around() -> impl Strategy<Value = Around> {
+    prop_oneof![
+        3 => Just(Around::Nothing),
+        4 => Just(Around::Sets),
+        1 => Just(Around::Updates),
+        2 => (0..2i64).prop_map(Around::Copies),
+        1 => Just(Around::Guarded),
+    ]
+}
+
+#[derive(Clone, Debug)]
+struct Spec {
+    ty: ScalarType,
+    /// Starts and extents of two outer loops and of two loops of the reduction.
+    loops: [(i64, i64); 4],
+    /// How far the loops move the places of the output and of the two inputs.
+    output: [i64; 2],
+    inputs: [[i64; 4]; 2],
+    op: BinaryOp,
+    swapped: bool,
+    /// Whether an input is the output itself.
+    overlaps: bool,
+    divides: bool,
+    /// The reduction runs where a sum of the variables is below this.
+    guard: Option<i64>,
+    before: Around,
+    after: Around,
+    kind: ForKind,
+}
+
+fn spec() -> impl Strategy<Value = Spec> {
+    let extents = prop_oneof![Just([5, 23, 3, 4]), Just([2, 9, 7, 1]), Just([1, 290, 2, 1]), Just([11, 3, 2, 3])];
+    let starts = [-3..3i64, -3..3, -3..3, -3..3];
+    let output =
+        prop_oneof![4 => Just([23, 1]), 2 => Just([1, 11]), 1 => Just([0, 1]), 1 => Just([-23, -1]), 1 => Just([2, 2])];
+    let input = || {
+        prop_oneof![
+            Just([23, 1, 0, 0]),
+            Just([5, 0, 3, 1]),
+            Just([0, 1, 31, 5]),
+            Just([4, 1, 4, 1]),
+            Just([0, 0, 0, 0]),
+            Just([-2, 2, -7, 3])
+        ]
+    };
+    let op = prop::sample::select(vec![BinaryOp::Add, BinaryOp::Mul, BinaryOp::Min, BinaryOp::Max, BinaryOp::Sub]);
+    let kind = prop::sample::select(vec![ForKind::Serial, ForKind::Parallel]);
+    let flags = (any::<bool>(), prop::bool::weighted(0.1), prop::bool::weighted(0.2));
+    let guard = prop::option::weighted(0.2, -4..40i64);
+    let shape = (extents, starts, output, [input(), input()]);
+    (prop::sample::select(TYPES.to_vec()), shape, (op, flags, guard), (around(), around(), kind)).prop_map(
+        |(ty, (extents, starts, output, inputs), (op, flags, guard), (before, after, kind))| {
+            let (swapped, overlaps, divides) = flags;
+            let loops = [0, 1, 2, 3].map(|at| (starts[at], extents[at]));
+            Spec { ty, loops, output, inputs, op, swapped, overlaps, divides, guard, before, after, kind }
+        },
+    )
+}
+
+/// An affine index that is in bounds for all loops unless they are longer than usual.
+fn index(vars: &[Var], factors: &[i64], loops: &[(i64, i64)]) -> Vec<Expr> {
+    let least: i64 = factors.iter().zip(loops).map(|(by, (min, extent))| (by * min).min(by * (min + extent - 1))).sum();
+    let terms = vars.iter().zip(factors).map(|(var, &factor)| v(var) * Expr::int(factor));
+    vec![terms.fold(Expr::int(-least), |sum, term| sum + term)]
+}
+
+fn program(spec: &Spec) -> PrimFunc {
+    let buffers = ["A", "B", "C", "D"].map(|name| Buffer::compact(name, spec.ty, vec![Expr::int(CELLS)]));
+    let [a, b, c, d] = &buffers;
+    let vars = ["i", "j", "k", "l"].map(Var::index);
+    let [i, j, k, l] = &vars;
+    let place = || index(&vars[..2], &spec.output, &spec.loops[..2]);
+    let input = |which: usize, buffer: &Buffer| Expr::load(buffer, index(&vars, &spec.inputs[which], &spec.loops));
+    let first = input(0, if spec.overlaps { c } else { a });
+    let value = if spec.divides { first.floor_div(input(1, b)) } else { first * input(1, b) };
+    let (x, y) = if spec.swapped { (value, Expr::load(c, place())) } else { (Expr::load(c, place()), value) };
+    let mut update = Stmt::store(c, place(), Expr::binary(spec.op, x, y));
+    if let Some(limit) = spec.guard {
+        update = Stmt::guarded((v(i) + v(j) + v(k)).lt(Expr::int(limit)), update);
+    }
+    let range = |var: &Var, at: usize, kind: ForKind, body: Stmt| {
+        let mut made = Stmt::for_loop(var, Expr::int(spec.loops[at].1), kind, body);
+        if let StmtKind::For(inner) = &mut made.kind {
+            std::sync::Arc::make_mut(inner).min = Expr::int(spec.loops[at].0);
+        }
+        made
+    };
+    let reduction = range(k, 2, ForKind::Serial, range(l, 3, ForKind::Serial, update));
+    let one = || Expr::Cast(spec.ty.into(), SharedExpr::new(v(j) + Expr::int(4)));
+    let around = |what: Around| match what {
+        Around::Nothing => None,
+        Around::Sets => Some(Stmt::store(c, place(), one())),
+        Around::Updates => Some(Stmt::store(c, place(), Expr::load(c, place()) * one())),
+        Around::Copies(by) => {
+            let from: Vec<Expr> = place().into_iter().map(|at| at + Expr::int(by)).collect();
+            Some(Stmt::store(d, place(), Expr::load(c, from)))
+        }
+        Around::Guarded => Some(Stmt::guarded(v(j).lt(Expr::int(2)), Stmt::store(c, place(), one()))),
+    };
+    let parts = [around(spec.before), Some(reduction), around(spec.after)];
+    let body = Stmt::seq(parts.into_iter().flatten().collect());
+    func(&[a, b, c, d], range(i, 0, spec.kind, range(j, 1, spec.kind, body)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1200) })]
+
+    #[test]
+    fn reductions_are_those_of_the_reference_interpreter(
+        spec in spec(),
+        hole in prop::option::weighted(0.3, (0..3usize, 0..CELLS)),
+        zero in 0..CELLS,
+        fuel in prop_oneof![9 => Just(1_000_000u64), 1 => 0..3000u64],
+    ) {
+        // The types without these operators.
+        prop_assume!(spec.ty != ScalarType::Bool || matches!(spec.op, BinaryOp::Min | BinaryOp::Max));
+        prop_assume!(!spec.divides || matches!(spec.ty.class(), tilewright_ir::TypeClass::Int | tilewright_ir::TypeClass::UInt));
+        let program = program(&spec);
+        let Ok(_) = tilewright_ir::validate(&program) else { return Ok(()) };
+        let mut tensors = [1, 2, 3, 4].map(|seed| filled(spec.ty, seed));
+        if spec.divides {
+            // One zero, and often none among the elements that are read.
+            for lane in 0..700 {
+                tensors[1].set(lane, Scalar::Int(i128::from(Ok(lane) != usize::try_from(zero))));
+            }
+        }
+        if let Some((which, hole)) = hole {
+            let whole = tensors[which].clone();
+            tensors[which] = Tensor::undefined(spec.ty, &[700]).unwrap();
+            for lane in (0..700).filter(|&lane| Ok(lane) != usize::try_from(hole)) {
+                tensors[which].set(lane, whole.get(lane).unwrap());
+            }
+        }
+        agree_everywhere(&program, &Arguments::tensors(tensors), fuel);
+    }
+}
+
+/// `C[i, j] = 0` and the sum over `k` of `A[i, k] * B[k, j]`, in ragged sizes.
+fn product(ty: ScalarType, [rows, columns, inner]: [i64; 3]) -> PrimFunc {
+    let shape = |name: &str, shape: [i64; 2]| Buffer::compact(name, ty, shape.map(Expr::int).to_vec());
+    let (a, b, c) = (shape("A", [rows, inner]), shape("B", [inner, columns]), shape("C", [rows, columns]));
+    let [i, j, k] = &["i", "j", "k"].map(Var::index);
+    let at = || vec![v(i), v(j)];
+    let term = Expr::load(&a, vec![v(i), v(k)]) * Expr::load(&b, vec![v(k), v(j)]);
+    let update = Stmt::store(&c, at(), Expr::load(&c, at()) + term);
+    let zero = Expr::Cast(ty.into(), SharedExpr::new(Expr::int(0)));
+    let reduction = Stmt::for_loop(k, Expr::int(inner), ForKind::Serial, update);
+    let body = Stmt::seq(vec![Stmt::store(&c, at(), zero), reduction]);
+    let body = Stmt::for_loop(j, Expr::int(columns), ForKind::Serial, body);
+    func(&[&a, &b, &c], Stmt::for_loop(i, Expr::int(rows), ForKind::Serial, body))
+}
+
+fn product_arguments(ty: ScalarType, [rows, columns, inner]: [u64; 3]) -> Arguments {
+    let tensor = |shape: [u64; 2], seed: u64| {
+        let mut tensor = Tensor::undefined(ty, &shape).unwrap();
+        fill(&mut tensor, seed);
+        tensor
+    };
+    let output = Tensor::undefined(ty, &[rows, columns]).unwrap();
+    Arguments::tensors([tensor([rows, inner], 1), tensor([inner, columns], 2), output])
+}
+
+#[test]
+fn matrix_products_of_ragged_sizes_have_the_bits_of_the_reference() {
+    for ty in TYPES.into_iter().filter(|ty| *ty != ScalarType::Bool) {
+        for sizes in [[3, 257, 5], [2, 31, 11], [5, 17, 2], [1, 600, 3]] {
+            let args = product_arguments(ty, sizes.map(i64::cast_unsigned));
+            run_in_all_configs(&product(ty, sizes), &args);
+        }
+    }
+}
+
+#[test]
+fn an_undefined_element_in_the_middle_of_a_reduction_traps_in_its_iteration() {
+    let program = product(ScalarType::Float32, [3, 300, 7]);
+    let mut args = product_arguments(ScalarType::Float32, [3, 300, 7]);
+    let whole = args.tensor(1).unwrap().clone();
+    let mut holed = Tensor::undefined(ScalarType::Float32, &[7, 300]).unwrap();
+    let hole = 4 * 300 + 201;
+    (0..7 * 300).filter(|&lane| lane != hole).for_each(|lane| holed.set(lane, whole.get(lane).unwrap()));
+    args.params[1] = tilewright_interp::Argument::Tensor(holed);
+    assert_eq!(agree_everywhere(&program, &args, u64::MAX), Some(TrapKind::Undefined));
+    let Err(RunError::Trap(trap)) = execute(&program, &mut args, &config(1)) else { panic!("there is a trap") };
+    assert_eq!(trap.loops, [("i".to_owned(), 0), ("j".to_owned(), 201), ("k".to_owned(), 4)]);
+}
+
+#[test]
+fn a_trap_in_a_block_is_found_with_the_last_of_the_fuel() {
+    // The loops start 3, 3 * 300 and 3 * 300 * 7 iterations.
+    let program = product(ScalarType::Float32, [3, 300, 7]);
+    let mut args = product_arguments(ScalarType::Float32, [3, 300, 7]);
+    args.params[0] = tilewright_interp::Argument::Tensor(Tensor::undefined(ScalarType::Float32, &[3, 7]).unwrap());
+    for fuel in [3 + 900 + 6300, 3 + 900 + 6299] {
+        let limited = Config { fuel: Some(fuel), ..config(1) };
+        let Err(RunError::Trap(trap)) = execute(&program, &mut args, &limited) else { panic!("there is a trap") };
+        assert_eq!(trap.kind, TrapKind::Undefined, "the first element read is undefined");
+    }
+    assert!(agree_everywhere(&program, &args, 3 + 900 + 6300) == Some(TrapKind::Undefined));
+}
