@@ -5,10 +5,11 @@ use tilewright_ir::ScalarType;
 use crate::block_ops::{accumulate_floats, combine_floats, compare_floats, compute_block, fold_block, fold_floats};
 use crate::block_plan::{AccessRef, BlockOp, Gather, Kind, Reduce, Store, VecReg};
 use crate::block_scratch::{Affine, PhaseScratch, Staging};
+use crate::cells::Lane;
 use crate::code::{Instr, Op, Phase};
 use crate::cursor::Run;
 use crate::exec::Frame;
-use crate::memory::{Lane, Memory, View};
+use crate::memory::{Memory, View};
 use crate::num::{f32_of, from_memory, to_memory};
 
 /// Runs a phase for a block of `len` iterations.
@@ -92,7 +93,7 @@ fn combine_wide(reduce: &Reduce, elements: &[u64], results: &mut [u64], values: 
 }
 
 /// The memory of a stream.
-fn memory_of<'f>(stream: &Affine, frame: &'f Frame) -> Option<&'f Memory> {
+fn memory_of<'f>(stream: &Affine, frame: &'f Frame) -> Option<&'f Memory<'f>> {
     frame.memories.get(stream.slot())?.as_deref()
 }
 

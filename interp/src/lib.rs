@@ -42,6 +42,7 @@ mod block_ops;
 mod block_plan;
 mod block_run;
 mod block_scratch;
+mod cells;
 mod code;
 mod compile;
 mod config;
