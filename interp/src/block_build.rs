@@ -41,7 +41,8 @@ pub(crate) fn plan_block(source: &PlanSource<'_>) -> Option<BlockPlan> {
     builder.block(0, end, None)?;
     builder.reduction();
     builder.conflicts()?;
-    Some(BlockPlan { events: builder.events, ..builder.plan })
+    let scalars = builder.scalars();
+    Some(BlockPlan { events: builder.events, scalars, ..builder.plan })
 }
 
 /// The state while a plan is built.
@@ -317,7 +318,7 @@ impl Builder<'_> {
             self.plan.ops.remove(at.max(load));
             self.plan.ops.remove(at.min(load));
             self.plan.stores.clear();
-            self.plan.reduce = Some(Reduce { access, instr, ty, value: other, element_first, mask });
+            self.plan.reduce = Some(Reduce { access, instr, ty, value: other, product: None, element_first, mask });
             // The reduction loads and stores in program order, so its own load needs no test against its store. All
             // other accesses are still compared with the store.
             let mut first_load = true;
@@ -335,24 +336,29 @@ impl Builder<'_> {
     fn uses(&self, vec_reg: VecReg) -> usize {
         let count = |operands: &[VecReg]| operands.iter().filter(|&&other| other == vec_reg).count();
         let mask = |mask: &Option<VecReg>| usize::from(*mask == Some(vec_reg));
-        let in_ops: usize = self
-            .plan
-            .ops
-            .iter()
-            .map(|op| match op {
-                BlockOp::Load { mask: under, .. } => mask(under),
-                // Operands that are not used are register 0, which no computation writes.
-                BlockOp::Compute { instr, mask: under } => count(&[instr.a, instr.b, instr.c]) + mask(under),
-                BlockOp::Arithmetic { operands, .. } | BlockOp::Compare { operands, .. } => count(operands),
-                BlockOp::Choose { mask: by, operands, .. } => count(&[*by]) + count(operands),
-                BlockOp::Copy { from, mask: under, .. } => count(&[*from]) + mask(under),
-                BlockOp::Convert { from, .. } => count(&[*from]),
-                BlockOp::Assert { cond, mask: under } => count(&[*cond]) + mask(under),
-            })
-            .sum();
+        let in_ops: usize = self.plan.ops.iter().map(|op| op.reads(vec_reg)).sum();
         let in_gathers: usize = self.plan.gathers.iter().map(|gather| count(&gather.indices)).sum();
         let in_stores: usize = self.plan.stores.iter().map(|store| count(&[store.value]) + mask(&store.mask)).sum();
         in_ops + in_gathers + in_stores
+    }
+
+    /// For each vector register whether one number may stand for its values.
+    fn scalars(&self) -> Vec<bool> {
+        let reduced = self.plan.reduce.as_ref().map(|reduce| reduce.value);
+        let is_operand = |vec_reg: VecReg| {
+            let in_arithmetic = self.plan.ops.iter().filter(|op| matches!(op, BlockOp::Arithmetic { .. }));
+            let operand: usize = in_arithmetic.map(|op| op.reads(vec_reg)).sum();
+            operand > 0 && operand == self.uses(vec_reg) && reduced != Some(vec_reg)
+        };
+        let known = self.plan.uniforms.iter().map(|(vec_reg, _)| *vec_reg);
+        let loaded = self.plan.ops.iter().filter(|op| matches!(op, BlockOp::Load { .. })).filter_map(made_by);
+        let mut scalars = vec![false; self.plan.kinds.len()];
+        for vec_reg in known.chain(loaded).filter(|&vec_reg| self.plan.kind(vec_reg) == Kind::Float) {
+            if let Some(scalar) = scalars.get_mut(vec_reg as usize) {
+                *scalar = is_operand(vec_reg);
+            }
+        }
+        scalars
     }
 
     /// Lists the pairs of accesses that must not overlap. Returns `None` if such a pair contains a gather, whose

@@ -2,7 +2,9 @@
 
 use tilewright_ir::ScalarType;
 
-use crate::block_ops::{accumulate_floats, combine_floats, compare_floats, compute_block, fold_block, fold_floats};
+use crate::block_ops::{
+    accumulate_floats, accumulate_products, combine_floats, compare_floats, compute_block, fold_block, fold_floats,
+};
 use crate::block_plan::{AccessRef, BlockOp, Gather, Kind, Reduce, Store, VecReg};
 use crate::block_scratch::{Affine, PhaseScratch, Staging};
 use crate::cells::Lane;
@@ -60,7 +62,10 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
         }
         loop {
             run_ops(phase, len, state, staging, frame)?;
-            if is_float {
+            if let Some([a, b]) = reduce.product {
+                let (a, b) = (state.operand(a, len), state.operand(b, len));
+                accumulate_products(floats.get_mut(..len)?, a, b, reduce.element_first);
+            } else if is_float {
                 let values = state.floats.get(reduce.value as usize)?.get(..len)?;
                 accumulate_floats(reduce.instr.op, floats.get_mut(..len)?, values, reduce.element_first);
             } else {
@@ -122,6 +127,15 @@ fn run_op(
                 loaded
             }
             Kind::Float => {
+                if phase.plan.may_be_scalar(d)
+                    && let Some(number) = access.stream()
+                    && let Some(scalar) = state.scalars.get_mut(d as usize)
+                {
+                    *scalar = state.streams.get(number as usize).and_then(|stream| load_scalar(stream, frame));
+                    if scalar.is_some() {
+                        return true;
+                    }
+                }
                 let mut out = std::mem::take(&mut state.floats[d as usize]);
                 let loaded = load(access, mask, phase, &mut out[..len], state, staging, frame).is_some();
                 state.floats[d as usize] = out;
@@ -131,7 +145,7 @@ fn run_op(
         BlockOp::Compute { ref instr, mask } => compute(instr, mask, len, state),
         BlockOp::Arithmetic { op, d, operands: [a, b] } => {
             let mut out = std::mem::take(&mut state.floats[d as usize]);
-            combine_floats(op, &mut out[..len], &state.floats[a as usize][..len], &state.floats[b as usize][..len]);
+            combine_floats(op, &mut out[..len], state.operand(a, len), state.operand(b, len));
             state.floats[d as usize] = out;
             true
         }
@@ -203,6 +217,14 @@ fn compute(instr: &Instr, mask: Option<VecReg>, len: usize, state: &mut PhaseScr
     };
     state.values[instr.d as usize] = out;
     done
+}
+
+/// The element of a stream that has one for all iterations of the block; `None` if it has several, or it cannot be read.
+fn load_scalar(stream: &Affine, frame: &Frame) -> Option<f32> {
+    let [Run { step: 0, first, .. }] = stream.runs.as_slice() else { return None };
+    let mut value = [0f32];
+    let run = Run { at: 0, len: 1, first: *first, step: 0 };
+    memory_of(stream, frame)?.read_runs(&[run], stream.shift, &mut value).then_some(value[0])
 }
 
 /// Loads the bits of elements; `None` if one is out of bounds, or undefined where that is checked.

@@ -27,11 +27,40 @@ macro_rules! with_arithmetic {
     };
 }
 
+/// The values of an operand.
+#[derive(Clone, Copy)]
+pub(crate) enum Floats<'a> {
+    Each(&'a [f32]),
+    /// The same for all iterations.
+    One(f32),
+}
+
 /// Computes `out[i]` from `a[i]` and `b[i]` for all `i`, by an arithmetic operator on `float32`.
-pub(crate) fn combine_floats(op: Op, out: &mut [f32], a: &[f32], b: &[f32]) {
-    with_arithmetic!(op, |combine| {
-        out.iter_mut().zip(a).zip(b).for_each(|((out, &a), &b)| *out = combine(a, b));
+pub(crate) fn combine_floats(op: Op, out: &mut [f32], a: Floats<'_>, b: Floats<'_>) {
+    with_arithmetic!(op, |combine| match (a, b) {
+        (Floats::Each(a), Floats::Each(b)) => {
+            out.iter_mut().zip(a).zip(b).for_each(|((out, &a), &b)| *out = combine(a, b));
+        }
+        (Floats::One(a), Floats::Each(b)) => out.iter_mut().zip(b).for_each(|(out, &b)| *out = combine(a, b)),
+        (Floats::Each(a), Floats::One(b)) => out.iter_mut().zip(a).for_each(|(out, &a)| *out = combine(a, b)),
+        (Floats::One(a), Floats::One(b)) => out.fill(combine(a, b)),
     });
+}
+
+/// Adds to each element the product of two values, rounded first, in place.
+pub(crate) fn accumulate_products(elements: &mut [f32], a: Floats<'_>, b: Floats<'_>, element_first: bool) {
+    // Only the choice between NaNs depends on the order of the operands.
+    let add = |element: &mut f32, value: f32| {
+        *element = if element_first { *element + value } else { value + *element };
+    };
+    match (a, b) {
+        (Floats::Each(a), Floats::Each(b)) => {
+            elements.iter_mut().zip(a).zip(b).for_each(|((element, &a), &b)| add(element, a * b));
+        }
+        (Floats::One(a), Floats::Each(b)) => elements.iter_mut().zip(b).for_each(|(element, &b)| add(element, a * b)),
+        (Floats::Each(a), Floats::One(b)) => elements.iter_mut().zip(a).for_each(|(element, &a)| add(element, a * b)),
+        (Floats::One(a), Floats::One(b)) => elements.iter_mut().for_each(|element| add(element, a * b)),
+    }
 }
 
 /// Combines each element with its value, in place. `element_first` says whether it is the left operand.

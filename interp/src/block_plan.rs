@@ -111,6 +111,24 @@ pub(crate) enum BlockOp {
     },
 }
 
+impl BlockOp {
+    /// Number of times that a vector register is read.
+    pub(crate) fn reads(&self, vec_reg: VecReg) -> usize {
+        let count = |operands: &[VecReg]| operands.iter().filter(|&&other| other == vec_reg).count();
+        let masked = |mask: &Option<VecReg>| usize::from(*mask == Some(vec_reg));
+        match self {
+            Self::Load { mask, .. } => masked(mask),
+            // Operands that are not used are register 0, which no computation writes.
+            Self::Compute { instr, mask } => count(&[instr.a, instr.b, instr.c]) + masked(mask),
+            Self::Arithmetic { operands, .. } | Self::Compare { operands, .. } => count(operands),
+            Self::Choose { mask, operands, .. } => count(&[*mask]) + count(operands),
+            Self::Copy { from, mask, .. } => count(&[*from]) + masked(mask),
+            Self::Convert { from, .. } => count(&[*from]),
+            Self::Assert { cond, mask } => count(&[*cond]) + masked(mask),
+        }
+    }
+}
+
 /// A store of a whole block.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -130,6 +148,9 @@ pub(crate) struct Reduce {
     pub(crate) instr: Instr,
     pub(crate) ty: ScalarType,
     pub(crate) value: VecReg,
+    /// The factors of the value, if it is a product of `float32` that is added and not needed otherwise: no operation
+    /// computes the value then.
+    pub(crate) product: Option<[VecReg; 2]>,
     /// Whether the element is the first operand.
     pub(crate) element_first: bool,
     pub(crate) mask: Option<VecReg>,
@@ -150,6 +171,9 @@ pub(crate) struct AccessEvent {
 pub(crate) struct BlockPlan {
     /// The vector registers.
     pub(crate) kinds: Vec<Kind>,
+    /// For each of them whether one number may stand for the values, if they are equal: it is the operand of arithmetic
+    /// of `float32` only.
+    pub(crate) scalars: Vec<bool>,
     /// Vector registers that hold the value of a scalar register in every iteration.
     pub(crate) uniforms: Vec<(VecReg, Reg)>,
     /// A vector register that is 0 in every iteration, if one is needed.
@@ -172,6 +196,22 @@ pub(crate) struct BlockPlan {
 }
 
 impl BlockPlan {
+    /// Whether one number may stand for the values of a register.
+    pub(crate) fn may_be_scalar(&self, vec_reg: VecReg) -> bool {
+        self.scalars.get(vec_reg as usize).copied().unwrap_or(false)
+    }
+
+    /// Makes the value of the reduction a part of it, if it is a product that is added.
+    pub(crate) fn fuse_product(&mut self) {
+        let Some(reduce) = self.reduce.as_mut().filter(|reduce| reduce.instr.op == Op::AddF32) else { return };
+        let (value, uses) = (reduce.value, self.ops.iter().map(|op| op.reads(reduce.value)).sum::<usize>());
+        let is_product = |op: &BlockOp| matches!(op, BlockOp::Arithmetic { op: Op::MulF32, d, .. } if *d == value);
+        let Some(at) = self.ops.iter().position(is_product).filter(|_| uses == 0) else { return };
+        if let BlockOp::Arithmetic { operands, .. } = self.ops.remove(at) {
+            reduce.product = Some(operands);
+        }
+    }
+
     /// How a vector register holds its values.
     pub(crate) fn kind(&self, vec_reg: VecReg) -> Kind {
         self.kinds.get(vec_reg as usize).copied().unwrap_or(Kind::Wide)

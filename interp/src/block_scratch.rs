@@ -11,11 +11,13 @@
 
 use tilewright_ir::sabotage;
 
+use crate::block_ops::Floats;
 use crate::block_plan::{BLOCK, Kind, VecReg};
 use crate::code::{NestLoop, Phase, Stream, VectorizedNest};
 use crate::compile::MAX_NEST;
 use crate::cursor::{Cursor, Run};
 use crate::exec::Frame;
+use crate::num::f32_of;
 
 /// Buffers that the plans of a thread use, one nest at a time; kept to save allocations.
 #[derive(Default)]
@@ -49,6 +51,8 @@ pub(crate) struct PhaseScratch {
     pub(crate) values: Vec<Vec<u64>>,
     /// Those of floats.
     pub(crate) floats: Vec<Vec<f32>>,
+    /// The numbers that stand for the values of some of those.
+    pub(crate) scalars: Vec<Option<f32>>,
     /// The cells of each stream.
     pub(crate) streams: Vec<Affine>,
     /// The loop variables that the plan reads, as sequences of values.
@@ -88,9 +92,8 @@ impl BlockScratch {
         if self.phases.len() < nest.phases.len() {
             self.phases.resize_with(nest.phases.len(), PhaseScratch::default);
         }
-        let used = usize::try_from(all).unwrap_or(BLOCK).min(BLOCK);
         for (state, phase) in self.phases.iter_mut().zip(&nest.phases) {
-            state.prepare(nest, phase, outer, used, frame)?;
+            state.prepare(nest, phase, outer, all, frame)?;
         }
         let stream = |(phase, number): (usize, u32)| self.phases.get(phase)?.streams.get(number as usize);
         for &[a, b] in &nest.across {
@@ -116,10 +119,13 @@ impl PhaseScratch {
         nest: &VectorizedNest,
         phase: &Phase,
         outer: (u64, u64),
-        used: usize,
+        all: u64,
         frame: &Frame,
     ) -> Option<()> {
-        let loops = Parts::of(nest, phase, outer)?;
+        let mut loops = Parts::of(nest, phase, outer)?;
+        if all <= BLOCK as u64 && nest.any_order {
+            loops.put_longest_last();
+        }
         self.streams.clear();
         for stream in &phase.streams {
             self.streams.push(stream_cells(stream, &loops, frame)?);
@@ -141,7 +147,7 @@ impl PhaseScratch {
         }
         self.turns.clear();
         self.turns.extend(loops.turns().iter().map(|&extent| (extent, 0)));
-        self.prepare_registers(phase, used, frame);
+        self.prepare_registers(phase, usize::try_from(all).unwrap_or(BLOCK).min(BLOCK), frame);
         self.counters.clear();
         for &(vec_reg, level) in &phase.plan.counters {
             self.counters.push((vec_reg, loops.variable(level)?));
@@ -162,16 +168,26 @@ impl PhaseScratch {
                 Kind::Float => floats.resize(BLOCK, 0.0),
             }
         }
+        self.scalars.clear();
+        self.scalars.resize(kinds.len(), None);
         for &(vec_reg, reg) in &phase.plan.uniforms {
             let (at, value) = (vec_reg as usize, frame.registers[reg as usize]);
             match phase.plan.kind(vec_reg) {
                 Kind::Wide => self.values[at][..used].fill(value),
-                Kind::Float => self.floats[at][..used].fill(crate::num::f32_of(value)),
+                Kind::Float if phase.plan.may_be_scalar(vec_reg) => self.scalars[at] = Some(f32_of(value)),
+                Kind::Float => self.floats[at][..used].fill(f32_of(value)),
             }
         }
         if let Some(zero) = phase.plan.zero {
             self.values[zero as usize][..used].fill(0);
         }
+    }
+
+    /// The values of a register of floats in a block of `len` iterations.
+    pub(crate) fn operand(&self, vec_reg: VecReg, len: usize) -> Floats<'_> {
+        let at = vec_reg as usize;
+        let each = || self.floats.get(at).and_then(|values| values.get(..len)).unwrap_or_default();
+        self.scalars.get(at).copied().flatten().map_or_else(|| Floats::Each(each()), Floats::One)
     }
 
     /// Goes to a block, in the first turn.
@@ -226,7 +242,11 @@ impl Affine {
     fn new(slot: usize, first: i64, loops: &Parts, steps: &[i64; MAX_NEST]) -> Option<Self> {
         let pairs = loops.all().iter().copied().zip(steps.iter().copied());
         let whole = Cursor::new(slot, first, pairs.clone())?;
-        let lanes = Cursor::new(slot, first, pairs.clone().take(loops.lanes))?;
+        let lanes = Cursor::new(
+            slot,
+            first,
+            loops.lane_order.iter().take(loops.lanes).filter_map(|&at| pairs.clone().nth(at)),
+        )?;
         let (mut moves, mut inside) = ([0; MAX_NEST], 0i64);
         for (number, (extent, step)) in pairs.enumerate().skip(loops.lanes).rev() {
             *moves.get_mut(number - loops.lanes)? = step.checked_sub(inside)?;
@@ -256,6 +276,8 @@ struct Parts {
     mins: [u64; MAX_NEST],
     /// How many of them are loops of the nest.
     lanes: usize,
+    /// The order in which the iterations of those are numbered, outermost first.
+    lane_order: [usize; MAX_NEST],
     rank: usize,
 }
 
@@ -263,7 +285,8 @@ impl Parts {
     /// The loops of a phase. `None` if the range of a split loop is not divided by its number.
     fn of(nest: &VectorizedNest, phase: &Phase, outer: (u64, u64)) -> Option<Self> {
         let (levels, mins) = ([(0, 0); MAX_NEST], [0; MAX_NEST]);
-        let mut parts = Self { extents: [1; MAX_NEST], levels, mins, lanes: 0, rank: 0 };
+        let mut parts =
+            Self { extents: [1; MAX_NEST], levels, mins, lanes: 0, lane_order: std::array::from_fn(|at| at), rank: 0 };
         let range = |inner: &NestLoop| (inner.min, inner.extent);
         let lanes = std::iter::once(outer).chain(nest.inner.iter().map(range));
         for (level, (range, &split)) in lanes.zip(&nest.splits).enumerate() {
@@ -293,6 +316,15 @@ impl Parts {
         *self.levels.get_mut(self.rank)? = level;
         self.rank += 1;
         Some(())
+    }
+
+    /// Numbers the iterations of a block so that the loop with the most of them is the innermost: runs are longest then.
+    fn put_longest_last(&mut self) {
+        let extents = self.extents;
+        let longest = (0..self.lanes).max_by_key(|&at| extents.get(at));
+        if let (Some(longest), Some(order)) = (longest, self.lane_order.get_mut(..self.lanes)) {
+            order.get_mut(longest..).unwrap_or_default().rotate_left(1);
+        }
     }
 
     /// The extents of all loops.

@@ -301,7 +301,16 @@ impl Lane for f32 {
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
 fn read<T: Cell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, out: &mut [L]) -> bool {
+    let mut last: Option<&Run> = None;
     runs.iter().all(|run| {
+        let previous = last.replace(run);
+        // The same cells again, as when an operand does not depend on one of the loops.
+        if let Some(same) = previous.filter(|other| other.has_the_cells_of(run))
+            && run.at + run.len <= out.len()
+        {
+            out.copy_within(same.at..same.at + run.len, run.at);
+            return true;
+        }
         let Some(out) = out.get_mut(run.at..run.at + run.len) else { return false };
         let first = run.first.wrapping_add(shift);
         if run.step == 0 {

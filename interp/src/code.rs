@@ -244,6 +244,8 @@ pub(crate) struct VectorizedNest {
     /// For each loop of the nest, outermost first, the number `k` by which indices divide its variable: streams see it as two loops,
     /// over `v // k` and over `v % k`, of which `k` divides the first value and the extent. 1 for a loop that is not split.
     pub(crate) splits: Vec<u64>,
+    /// Whether the iterations of a block may be numbered in any order: no phase combines them one after the other.
+    pub(crate) any_order: bool,
     /// The parts of the body, in program order: a block runs one after the other.
     pub(crate) phases: Vec<Phase>,
     /// Pairs of streams of different phases, each with the number of its phase, that must not have an address in common in

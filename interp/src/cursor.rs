@@ -32,6 +32,13 @@ pub(crate) struct Run {
     pub(crate) step: i64,
 }
 
+impl Run {
+    /// Whether another run has the same cells.
+    pub(crate) fn has_the_cells_of(&self, other: &Self) -> bool {
+        (self.first, self.step, self.len) == (other.first, other.step, other.len)
+    }
+}
+
 impl Cursor {
     /// A cursor over loops given as extent and distance in cells, outermost first. Returns `None` if a cell does not fit
     /// 63 bits or more than [`MAX_NEST`] loops remain after merging.

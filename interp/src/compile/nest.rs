@@ -59,7 +59,8 @@ impl<'a> Compiler<'_, 'a> {
             phases.push(phase);
         }
         let across = if writes_come_first(&phases) { pairs_across(&phases) } else { None };
-        Ok(across.map(|across| VectorizedNest { inner, splits, phases, across }))
+        let any_order = phases.iter().all(|phase| phase.plan.reduce.is_none() || !phase.turns.is_empty());
+        Ok(across.map(|across| VectorizedNest { inner, splits, any_order, phases, across }))
     }
 
     /// Gives the variables of loops registers of the level `depth`.
@@ -121,7 +122,12 @@ impl<'a> Compiler<'_, 'a> {
         let plan = plan_block(&source);
         let plan = plan.filter(|plan| turns.is_empty() || reduces(plan.reduce.as_ref().map(|reduce| reduce.access)));
         let (pre, probe, streams) = (level.pre, context.probe, context.streams);
-        Ok(plan.map(|plan| Phase { pre, probe, streams, turns, turn_splits, plan }))
+        Ok(plan.map(|mut plan| {
+            if !turns.is_empty() {
+                plan.fuse_product();
+            }
+            Phase { pre, probe, streams, turns, turn_splits, plan }
+        }))
     }
 
     /// The shape of a nest. `None` unless the ranges of all loops but the outermost are constant, and those whose iterations make up
