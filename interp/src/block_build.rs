@@ -41,8 +41,8 @@ pub(crate) fn plan_block(source: &PlanSource<'_>) -> Option<BlockPlan> {
     builder.block(0, end, None)?;
     builder.reduction();
     builder.conflicts()?;
-    let scalars = builder.scalars();
-    Some(BlockPlan { events: builder.events, scalars, ..builder.plan })
+    let operands = builder.operands();
+    Some(BlockPlan { events: builder.events, operands, ..builder.plan })
 }
 
 /// The state while a plan is built.
@@ -342,8 +342,8 @@ impl Builder<'_> {
         in_ops + in_gathers + in_stores
     }
 
-    /// For each vector register whether one number may stand for its values.
-    fn scalars(&self) -> Vec<bool> {
+    /// For each vector register whether it is loaded or uniform, and the operand of arithmetic of `float32` only.
+    fn operands(&self) -> Vec<bool> {
         let reduced = self.plan.reduce.as_ref().map(|reduce| reduce.value);
         let is_operand = |vec_reg: VecReg| {
             let in_arithmetic = self.plan.ops.iter().filter(|op| matches!(op, BlockOp::Arithmetic { .. }));
@@ -352,13 +352,13 @@ impl Builder<'_> {
         };
         let known = self.plan.uniforms.iter().map(|(vec_reg, _)| *vec_reg);
         let loaded = self.plan.ops.iter().filter(|op| matches!(op, BlockOp::Load { .. })).filter_map(made_by);
-        let mut scalars = vec![false; self.plan.kinds.len()];
+        let mut operands = vec![false; self.plan.kinds.len()];
         for vec_reg in known.chain(loaded).filter(|&vec_reg| self.plan.kind(vec_reg) == Kind::Float) {
-            if let Some(scalar) = scalars.get_mut(vec_reg as usize) {
-                *scalar = is_operand(vec_reg);
+            if let Some(operand) = operands.get_mut(vec_reg as usize) {
+                *operand = is_operand(vec_reg);
             }
         }
-        scalars
+        operands
     }
 
     /// Lists the pairs of accesses that must not overlap. Returns `None` if such a pair contains a gather, whose

@@ -6,7 +6,7 @@ use crate::block_ops::{
     accumulate_floats, accumulate_products, combine_floats, compare_floats, compute_block, fold_block, fold_floats,
 };
 use crate::block_plan::{AccessRef, BlockOp, Gather, Kind, Reduce, Store, VecReg};
-use crate::block_scratch::{Affine, PhaseScratch, Staging};
+use crate::block_scratch::{Affine, PhaseScratch, Source, Staging};
 use crate::cells::Lane;
 use crate::code::{Instr, Op, Phase};
 use crate::cursor::Run;
@@ -50,11 +50,12 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
     let (mut floats, mut wide) = (std::mem::take(&mut staging.floats), std::mem::take(&mut staging.wide));
     let [elements, results] = &mut wide;
     let mut run = || {
-        let target = &state.streams.get(number)?.runs;
+        let Affine { runs: target, shift, .. } = state.streams.get(number)?;
+        let shift = *shift;
         let read = if is_float {
-            memory.read_runs(target, 0, floats.get_mut(..len)?)
+            memory.read_runs(target, shift, floats.get_mut(..len)?)
         } else {
-            memory.read_runs(target, 0, elements.get_mut(..len)?)
+            memory.read_runs(target, shift, elements.get_mut(..len)?)
         };
         read.then_some(())?;
         if !is_float {
@@ -63,7 +64,7 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
         loop {
             run_ops(phase, len, state, staging, frame)?;
             if let Some([a, b]) = reduce.product {
-                let (a, b) = (state.operand(a, len), state.operand(b, len));
+                let (a, b) = (state.operand(a, len, frame), state.operand(b, len, frame));
                 accumulate_products(floats.get_mut(..len)?, a, b, reduce.element_first);
             } else if is_float {
                 let values = state.floats.get(reduce.value as usize)?.get(..len)?;
@@ -79,9 +80,9 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
         }
         let target = &state.streams.get(number)?.runs;
         let written = if is_float {
-            memory.write_runs(target, floats.get(..len)?)
+            memory.write_runs(target, shift, floats.get(..len)?)
         } else {
-            memory.write_runs(target, elements.get(..len)?)
+            memory.write_runs(target, shift, elements.get(..len)?)
         };
         written.then_some(())
     };
@@ -127,14 +128,8 @@ fn run_op(
                 loaded
             }
             Kind::Float => {
-                if phase.plan.may_be_scalar(d)
-                    && let Some(number) = access.stream()
-                    && let Some(scalar) = state.scalars.get_mut(d as usize)
-                {
-                    *scalar = state.streams.get(number as usize).and_then(|stream| load_scalar(stream, frame));
-                    if scalar.is_some() {
-                        return true;
-                    }
+                if phase.plan.is_operand(d) && find_source(access, d, state, frame).is_some() {
+                    return true;
                 }
                 let mut out = std::mem::take(&mut state.floats[d as usize]);
                 let loaded = load(access, mask, phase, &mut out[..len], state, staging, frame).is_some();
@@ -145,7 +140,7 @@ fn run_op(
         BlockOp::Compute { ref instr, mask } => compute(instr, mask, len, state),
         BlockOp::Arithmetic { op, d, operands: [a, b] } => {
             let mut out = std::mem::take(&mut state.floats[d as usize]);
-            combine_floats(op, &mut out[..len], state.operand(a, len), state.operand(b, len));
+            combine_floats(op, &mut out[..len], state.operand(a, len, frame), state.operand(b, len, frame));
             state.floats[d as usize] = out;
             true
         }
@@ -217,6 +212,16 @@ fn compute(instr: &Instr, mask: Option<VecReg>, len: usize, state: &mut PhaseScr
     };
     state.values[instr.d as usize] = out;
     done
+}
+
+/// Takes the values of a register from elsewhere: from memory, or one number for all iterations. `None` if they have to be
+/// loaded.
+fn find_source(access: AccessRef, d: VecReg, state: &mut PhaseScratch, frame: &Frame) -> Option<()> {
+    let number = access.stream()?;
+    let scalar = load_scalar(state.streams.get(number as usize)?, frame).map(Source::Scalar);
+    let source = scalar.or_else(|| state.floats_of(number, frame).map(|_| Source::Memory(number)));
+    *state.sources.get_mut(d as usize)? = source.unwrap_or(Source::Register);
+    source.map(drop)
 }
 
 /// The element of a stream that has one for all iterations of the block; `None` if it has several, or it cannot be read.
@@ -334,7 +339,7 @@ fn write<L: Lane>(
     let written = match store.access {
         AccessRef::Stream(number) => {
             let stream = state.streams.get(number as usize)?;
-            memory_of(stream, frame)?.write_runs(&stream.runs, values)
+            memory_of(stream, frame)?.write_runs(&stream.runs, stream.shift, values)
         }
         AccessRef::Gather(number) => {
             let cells = cells.get_mut(..values.len())?;
@@ -409,7 +414,7 @@ fn reduce_wide(reduce: &Reduce, run: &Run, memory: &Memory, values: &[u64], stag
     memory.read_runs(&run, 0, elements).then_some(())?;
     decode_block(reduce.ty, elements);
     combine_wide(reduce, elements, results, values)?;
-    memory.write_runs(&run, results).then_some(())
+    memory.write_runs(&run, 0, results).then_some(())
 }
 
 /// Combines an element with values, one after the other, in registers of 64 bits.
@@ -417,7 +422,7 @@ fn reduce_one_wide(reduce: &Reduce, run: &Run, memory: &Memory, values: &[u64]) 
     let (run, mut element) = ([Run { at: 0, len: 1, ..*run }], [0u64]);
     memory.read_runs(&run, 0, &mut element).then_some(())?;
     let end = fold_block(&reduce.instr, from_memory(reduce.ty, element[0]), values, reduce.element_first);
-    memory.write_runs(&run, &[to_memory(reduce.ty, end)]).then_some(())
+    memory.write_runs(&run, 0, &[to_memory(reduce.ty, end)]).then_some(())
 }
 
 /// [`reduce_wide`] in registers of floats.
@@ -430,7 +435,7 @@ fn reduce_floats(reduce: &Reduce, run: &Run, memory: &Memory, values: &[f32], st
     let run = [Run { at: 0, ..*run }];
     memory.read_runs(&run, 0, elements).then_some(())?;
     accumulate_floats(reduce.instr.op, elements, values, reduce.element_first);
-    memory.write_runs(&run, elements).then_some(())
+    memory.write_runs(&run, 0, elements).then_some(())
 }
 
 /// [`reduce_one_wide`] in registers of floats.
@@ -438,5 +443,5 @@ fn reduce_one_float(reduce: &Reduce, run: &Run, memory: &Memory, values: &[f32])
     let (run, mut element) = ([Run { at: 0, len: 1, ..*run }], [0f32]);
     memory.read_runs(&run, 0, &mut element).then_some(())?;
     let end = fold_floats(reduce.instr.op, element[0], values, reduce.element_first);
-    memory.write_runs(&run, &[end]).then_some(())
+    memory.write_runs(&run, 0, &[end]).then_some(())
 }

@@ -171,9 +171,8 @@ pub(crate) struct AccessEvent {
 pub(crate) struct BlockPlan {
     /// The vector registers.
     pub(crate) kinds: Vec<Kind>,
-    /// For each of them whether one number may stand for the values, if they are equal: it is the operand of arithmetic
-    /// of `float32` only.
-    pub(crate) scalars: Vec<bool>,
+    /// For each of them whether it is the operand of arithmetic of `float32` only, which takes its values from elsewhere, too.
+    pub(crate) operands: Vec<bool>,
     /// Vector registers that hold the value of a scalar register in every iteration.
     pub(crate) uniforms: Vec<(VecReg, Reg)>,
     /// A vector register that is 0 in every iteration, if one is needed.
@@ -196,9 +195,9 @@ pub(crate) struct BlockPlan {
 }
 
 impl BlockPlan {
-    /// Whether one number may stand for the values of a register.
-    pub(crate) fn may_be_scalar(&self, vec_reg: VecReg) -> bool {
-        self.scalars.get(vec_reg as usize).copied().unwrap_or(false)
+    /// Whether a register is the operand of arithmetic of `float32` only.
+    pub(crate) fn is_operand(&self, vec_reg: VecReg) -> bool {
+        self.operands.get(vec_reg as usize).copied().unwrap_or(false)
     }
 
     /// Makes the value of the reduction a part of it, if it is a product that is added.

@@ -8,7 +8,7 @@ use tilewright_ir::sabotage;
 
 use crate::block_exec::run_phase;
 use crate::block_plan::BLOCK;
-use crate::block_scratch::{Block, BlockScratch};
+use crate::block_scratch::{Block, BlockScratch, blocks_of};
 use crate::code::{Loop, Node, VectorizedNest};
 use crate::config::Trap;
 use crate::exec::{Frame, Machine, Outcome};
@@ -18,9 +18,6 @@ const MIN_ITERATIONS: u64 = 4;
 
 /// Least number of iterations in a block for which it pays to run the loops of a reduction outside of it.
 const MIN_LANES: u64 = 12;
-
-/// The length of blocks is a multiple of this, except for the last one's.
-const LANES: u64 = 16;
 
 impl Machine<'_> {
     /// Runs `extent` iterations of a loop, from the value `min` on, by the loop's plan. Returns `None`, with memory
@@ -72,8 +69,7 @@ impl Machine<'_> {
         scratch: &mut BlockScratch,
         frame: &mut Frame,
     ) -> Outcome {
-        let blocks = all.div_ceil(BLOCK as u64);
-        let size = all.div_ceil(blocks).next_multiple_of(LANES);
+        let size = if nest.boxes() { blocks_of(extent, all / extent) * (all / extent) } else { BLOCK as u64 };
         let mut start = 0;
         while start < all {
             let len = usize::try_from(size.min(all - start)).unwrap_or(BLOCK);
@@ -126,7 +122,7 @@ impl Machine<'_> {
 fn run_block(nest: &VectorizedNest, block: Block, scratch: &mut BlockScratch, frame: &Frame) -> Result<(), usize> {
     let alone = nest.phases.len() == 1;
     for (phase, state) in nest.phases.iter().zip(&mut scratch.phases) {
-        state.start(block);
+        state.start(block).ok_or(0usize)?;
         let done = run_phase(phase, block.len, state, &mut scratch.staging, frame);
         done.map_err(|completed| if alone { completed } else { 0 })?;
     }

@@ -19,6 +19,9 @@ use crate::cursor::{Cursor, Run};
 use crate::exec::Frame;
 use crate::num::f32_of;
 
+/// The length of blocks is a multiple of this where it can be.
+pub(crate) const LANES: u64 = 16;
+
 /// Buffers that the plans of a thread use, one nest at a time; kept to save allocations.
 #[derive(Default)]
 pub(crate) struct BlockScratch {
@@ -51,14 +54,26 @@ pub(crate) struct PhaseScratch {
     pub(crate) values: Vec<Vec<u64>>,
     /// Those of floats.
     pub(crate) floats: Vec<Vec<f32>>,
-    /// The numbers that stand for the values of some of those.
-    pub(crate) scalars: Vec<Option<f32>>,
+    /// Where the values of each of those are.
+    pub(crate) sources: Vec<Source>,
     /// The cells of each stream.
     pub(crate) streams: Vec<Affine>,
     /// The loop variables that the plan reads, as sequences of values.
     counters: Vec<(VecReg, Affine)>,
+    /// How a block is a box of iterations; `None` if it is any run of iterations in program order.
+    boxes: Option<Boxes>,
     /// Extent and current iteration of each loop that runs in turn, outermost first.
     turns: Vec<(u64, u64)>,
+}
+
+/// Where the values of a register of floats are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    Register,
+    /// One number for all iterations.
+    Scalar(f32),
+    /// In memory, where a stream has them in a row.
+    Memory(u32),
 }
 
 /// A number that each iteration of each loop changes by a constant: a cell, or a loop variable.
@@ -67,11 +82,14 @@ pub(crate) struct Affine {
     whole: Cursor,
     /// Its values in the first turn.
     lanes: Cursor,
+    /// Its value in the first iteration, and what an iteration of each loop adds.
+    first: i64,
+    steps: [i64; MAX_NEST],
     /// What one step of each loop that runs in turn adds, the loops inside it being at their end.
     moves: [i64; MAX_NEST],
     /// Whether it is the same in every turn.
     is_still: bool,
-    /// What the turns so far have added.
+    /// What the start of the block and the turns so far have added.
     pub(crate) shift: i64,
     /// Its values in the iterations of a block, in the first turn.
     pub(crate) runs: Vec<Run>,
@@ -122,14 +140,12 @@ impl PhaseScratch {
         all: u64,
         frame: &Frame,
     ) -> Option<()> {
-        let mut loops = Parts::of(nest, phase, outer)?;
-        if all <= BLOCK as u64 && nest.any_order {
-            loops.put_longest_last();
-        }
+        let loops = Parts::of(nest, phase, outer)?;
         self.streams.clear();
         for stream in &phase.streams {
             self.streams.push(stream_cells(stream, &loops, frame)?);
         }
+        self.boxes = nest.boxes().then(|| Boxes::new(&loops, outer.1, &self.streams));
         let stream = |number: u32| self.streams.get(number as usize);
         for &(a, b) in &phase.plan.apart {
             let (first, second) = (stream(a)?, stream(b)?);
@@ -168,13 +184,13 @@ impl PhaseScratch {
                 Kind::Float => floats.resize(BLOCK, 0.0),
             }
         }
-        self.scalars.clear();
-        self.scalars.resize(kinds.len(), None);
+        self.sources.clear();
+        self.sources.resize(kinds.len(), Source::Register);
         for &(vec_reg, reg) in &phase.plan.uniforms {
             let (at, value) = (vec_reg as usize, frame.registers[reg as usize]);
             match phase.plan.kind(vec_reg) {
                 Kind::Wide => self.values[at][..used].fill(value),
-                Kind::Float if phase.plan.may_be_scalar(vec_reg) => self.scalars[at] = Some(f32_of(value)),
+                Kind::Float if phase.plan.is_operand(vec_reg) => self.sources[at] = Source::Scalar(f32_of(value)),
                 Kind::Float => self.floats[at][..used].fill(f32_of(value)),
             }
         }
@@ -184,22 +200,48 @@ impl PhaseScratch {
     }
 
     /// The values of a register of floats in a block of `len` iterations.
-    pub(crate) fn operand(&self, vec_reg: VecReg, len: usize) -> Floats<'_> {
+    pub(crate) fn operand<'a>(&'a self, vec_reg: VecReg, len: usize, frame: &'a Frame) -> Floats<'a> {
         let at = vec_reg as usize;
-        let each = || self.floats.get(at).and_then(|values| values.get(..len)).unwrap_or_default();
-        self.scalars.get(at).copied().flatten().map_or_else(|| Floats::Each(each()), Floats::One)
+        let in_register = || self.floats.get(at).and_then(|values| values.get(..len)).unwrap_or_default();
+        match self.sources.get(at) {
+            Some(&Source::Scalar(value)) => Floats::One(value),
+            Some(&Source::Memory(stream)) => Floats::Each(self.floats_of(stream, frame).unwrap_or_default()),
+            Some(Source::Register) | None => Floats::Each(in_register()),
+        }
     }
 
-    /// Goes to a block, in the first turn.
-    pub(crate) fn start(&mut self, block: Block) {
+    /// The elements of a stream, if they lie in a row as `float32` that nobody writes.
+    pub(crate) fn floats_of<'a>(&'a self, stream: u32, frame: &'a Frame) -> Option<&'a [f32]> {
+        let stream = self.streams.get(stream as usize)?;
+        let [Run { first, step: 1, len, .. }] = stream.runs.as_slice() else { return None };
+        frame.memories.get(stream.slot())?.as_deref()?.fixed_floats(first.wrapping_add(stream.shift), *len)
+    }
+
+    /// Goes to a block, in the first turn. `None` if its cells are not known.
+    pub(crate) fn start(&mut self, block: Block) -> Option<()> {
         for (_, at) in &mut self.turns {
             *at = 0;
         }
-        for affine in self.streams.iter_mut().chain(self.counters.iter_mut().map(|(_, affine)| affine)) {
-            affine.shift = 0;
-            affine.lanes.runs(block.start, block.len, &mut affine.runs);
+        let affines = self.streams.iter_mut().chain(self.counters.iter_mut().map(|(_, affine)| affine));
+        match &mut self.boxes {
+            None => affines.for_each(|affine| {
+                affine.shift = 0;
+                affine.lanes.runs(block.start, block.len, &mut affine.runs);
+            }),
+            Some(boxes) => {
+                let start = i64::try_from(block.start / boxes.inner).ok()?;
+                let count = block.len as u64 / boxes.inner;
+                let same = std::mem::replace(&mut boxes.count, count) == count;
+                for affine in affines {
+                    affine.shift = affine.steps[0].wrapping_mul(start);
+                    if !same {
+                        boxes.cursor(affine, count)?.runs(0, block.len, &mut affine.runs);
+                    }
+                }
+            }
         }
         self.count(true);
+        Some(())
     }
 
     /// Goes to the next turn; false if that was the last one.
@@ -242,18 +284,14 @@ impl Affine {
     fn new(slot: usize, first: i64, loops: &Parts, steps: &[i64; MAX_NEST]) -> Option<Self> {
         let pairs = loops.all().iter().copied().zip(steps.iter().copied());
         let whole = Cursor::new(slot, first, pairs.clone())?;
-        let lanes = Cursor::new(
-            slot,
-            first,
-            loops.lane_order.iter().take(loops.lanes).filter_map(|&at| pairs.clone().nth(at)),
-        )?;
+        let lanes = Cursor::new(slot, first, pairs.clone().take(loops.lanes))?;
         let (mut moves, mut inside) = ([0; MAX_NEST], 0i64);
         for (number, (extent, step)) in pairs.enumerate().skip(loops.lanes).rev() {
             *moves.get_mut(number - loops.lanes)? = step.checked_sub(inside)?;
             inside = inside.checked_add(step.checked_mul(i64::try_from(extent - 1).ok()?)?)?;
         }
         let is_still = moves.iter().all(|&step| step == 0);
-        Some(Self { whole, lanes, moves, is_still, shift: 0, runs: Vec::new() })
+        Some(Self { whole, lanes, first, steps: *steps, moves, is_still, shift: 0, runs: Vec::new() })
     }
 
     /// The memory slot of the cells.
@@ -267,6 +305,55 @@ impl Affine {
     }
 }
 
+/// Blocks of some iterations of the outermost loop with all those of the loops inside it, numbered in an order of the loops in
+/// which the runs of streams are long.
+struct Boxes {
+    /// Number of iterations for one of the outermost loop.
+    inner: u64,
+    /// The iterations of the outermost loop in the block that the runs are for.
+    count: u64,
+    /// The loops in their order, outermost first, and the extents of all but the first one.
+    order: Vec<usize>,
+    extents: [u64; MAX_NEST],
+}
+
+impl Boxes {
+    /// Boxes for a nest, in program order or with the loop of the greatest extent innermost: where there are fewer runs.
+    fn new(loops: &Parts, extent: u64, streams: &[Affine]) -> Self {
+        let extents = loops.extents;
+        let inner = extents.iter().take(loops.lanes).skip(1).product();
+        let count = blocks_of(extent, inner);
+        let program: Vec<usize> = (0..loops.lanes).collect();
+        let mut longest_last = program.clone();
+        let longest = program.iter().max_by_key(|&&at| if at == 0 { Some(&count) } else { extents.get(at) });
+        longest_last.get_mut(longest.copied().unwrap_or(0)..).unwrap_or_default().rotate_left(1);
+        let boxes = |order| Self { inner, count: 0, order, extents };
+        let (program, longest_last) = (boxes(program), boxes(longest_last));
+        let runs = |boxes: &Self| -> u64 {
+            let of = |affine| boxes.cursor(affine, count).map_or(0, |cursor| inner * count / cursor.run_length());
+            streams.iter().map(of).sum()
+        };
+        if runs(&longest_last) < runs(&program) { longest_last } else { program }
+    }
+
+    /// The values of a number in a box at the start of the nest.
+    fn cursor(&self, affine: &Affine, count: u64) -> Option<Cursor> {
+        let of = |&at: &usize| {
+            let extent = if at == 0 { count } else { self.extents.get(at).copied().unwrap_or(1) };
+            (extent, affine.steps.get(at).copied().unwrap_or(0))
+        };
+        Cursor::new(affine.slot(), affine.first, self.order.iter().map(of))
+    }
+}
+
+/// The number of iterations of an outermost loop in a box, for `inner` iterations of each: as many as fit a block, in boxes
+/// of about the same size.
+pub(crate) fn blocks_of(extent: u64, inner: u64) -> u64 {
+    let most = (BLOCK as u64 / inner.max(1)).max(1);
+    let count = extent.div_ceil(extent.div_ceil(most));
+    if inner == 1 { count.next_multiple_of(LANES).min(extent) } else { count }
+}
+
 /// The loops of a nest and of a phase as streams see them, outermost first: a split loop is two.
 struct Parts {
     extents: [u64; MAX_NEST],
@@ -276,8 +363,6 @@ struct Parts {
     mins: [u64; MAX_NEST],
     /// How many of them are loops of the nest.
     lanes: usize,
-    /// The order in which the iterations of those are numbered, outermost first.
-    lane_order: [usize; MAX_NEST],
     rank: usize,
 }
 
@@ -285,8 +370,7 @@ impl Parts {
     /// The loops of a phase. `None` if the range of a split loop is not divided by its number.
     fn of(nest: &VectorizedNest, phase: &Phase, outer: (u64, u64)) -> Option<Self> {
         let (levels, mins) = ([(0, 0); MAX_NEST], [0; MAX_NEST]);
-        let mut parts =
-            Self { extents: [1; MAX_NEST], levels, mins, lanes: 0, lane_order: std::array::from_fn(|at| at), rank: 0 };
+        let mut parts = Self { extents: [1; MAX_NEST], levels, mins, lanes: 0, rank: 0 };
         let range = |inner: &NestLoop| (inner.min, inner.extent);
         let lanes = std::iter::once(outer).chain(nest.inner.iter().map(range));
         for (level, (range, &split)) in lanes.zip(&nest.splits).enumerate() {
@@ -316,15 +400,6 @@ impl Parts {
         *self.levels.get_mut(self.rank)? = level;
         self.rank += 1;
         Some(())
-    }
-
-    /// Numbers the iterations of a block so that the loop with the most of them is the innermost: runs are longest then.
-    fn put_longest_last(&mut self) {
-        let extents = self.extents;
-        let longest = (0..self.lanes).max_by_key(|&at| extents.get(at));
-        if let (Some(longest), Some(order)) = (longest, self.lane_order.get_mut(..self.lanes)) {
-            order.get_mut(longest..).unwrap_or_default().rotate_left(1);
-        }
     }
 
     /// The extents of all loops.

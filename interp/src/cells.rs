@@ -192,9 +192,15 @@ impl<'a> Cells<'a> {
         on_cells!(self, |cells| read(cells, runs, shift, out))
     }
 
-    /// Writes the low bits of the values to the cells of runs; false if one is outside, or not to be written.
-    pub(crate) fn write<L: Lane>(&self, runs: &[Run], values: &[L]) -> bool {
-        on_shared_cells!(self, |cells| write(cells, runs, values), false)
+    /// `len` neighbouring cells as `float32`, if they are not written.
+    pub(crate) fn fixed_floats(&self, first: i64, len: usize) -> Option<&[f32]> {
+        let Self::FixedU32(cells) = self else { return None };
+        <[f32]>::ref_from_bytes(in_a_row(cells, first, len)?.as_bytes()).ok()
+    }
+
+    /// Writes the low bits of the values to the cells of runs, moved by `shift`; false if one is outside, or not to be written.
+    pub(crate) fn write<L: Lane>(&self, runs: &[Run], shift: i64, values: &[L]) -> bool {
+        on_shared_cells!(self, |cells| write(cells, runs, shift, values), false)
     }
 
     /// Copies the cells to little-endian bytes, on several threads where there are many; excess bytes or cells are left alone.
@@ -329,19 +335,20 @@ fn read<T: Cell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, out: &mut [L]) 
     })
 }
 
-/// Writes `values` to the cells of runs; false if one is outside the allocation.
+/// Writes `values` to the cells of runs, moved by `shift`; false if one is outside the allocation.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn write<T: SharedCell, L: Lane>(cells: &[T], runs: &[Run], values: &[L]) -> bool {
+fn write<T: SharedCell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, values: &[L]) -> bool {
     runs.iter().all(|run| {
         let Some(values) = values.get(run.at..run.at + run.len) else { return false };
+        let first = run.first.wrapping_add(shift);
         if run.step == 1 {
-            let Some(cells) = in_a_row(cells, run.first, run.len) else { return false };
+            let Some(cells) = in_a_row(cells, first, run.len) else { return false };
             cells.iter().zip(values).for_each(|(cell, value)| cell.store(value.bits()));
             return true;
         }
         let mut values = values.iter();
-        for_each_cell(cells, run.first, run.step, run.len, |_, cell| {
+        for_each_cell(cells, first, run.step, run.len, |_, cell| {
             values.next().map(|value| cell.store(value.bits())).is_some()
         })
     })

@@ -253,6 +253,13 @@ pub(crate) struct VectorizedNest {
     pub(crate) across: Vec<[(usize, u32); 2]>,
 }
 
+impl VectorizedNest {
+    /// Whether blocks are whole iterations of the outermost loop, numbered in any order.
+    pub(crate) fn boxes(&self) -> bool {
+        self.any_order && self.splits.first() == Some(&1)
+    }
+}
+
 /// A part of a nest's body: straight-line code, or a reduction in loops of its own.
 #[derive(Debug)]
 pub(crate) struct Phase {

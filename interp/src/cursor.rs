@@ -64,6 +64,11 @@ impl Cursor {
         Some(cursor)
     }
 
+    /// Number of iterations in which the cells are evenly spaced.
+    pub(crate) fn run_length(&self) -> u64 {
+        self.dims[0].0.max(1)
+    }
+
     /// Splits the iterations `start .. start + len` into runs of evenly spaced cells, which replace those in `runs`.
     pub(crate) fn runs(&self, start: u64, len: usize, runs: &mut Vec<Run>) {
         runs.clear();

@@ -91,16 +91,22 @@ impl<'a> Memory<'a> {
         readable && self.cells.read(runs, shift, out)
     }
 
-    /// Writes the low bits of the values to the cells of runs and marks them defined; false if one is outside the
+    /// The elements of `len` neighbouring cells as `float32`, if nobody writes the memory and all of it is defined.
+    pub(crate) fn fixed_floats(&self, first: i64, len: usize) -> Option<&[f32]> {
+        if self.defined.is_some() { None } else { self.cells.fixed_floats(first, len) }
+    }
+
+    /// Writes the low bits of the values to the cells of runs, moved by `shift`, and marks them defined; false if one is outside the
     /// allocation.
-    pub(crate) fn write_runs<L: Lane>(&self, runs: &[Run], values: &[L]) -> bool {
-        let written = self.cells.write(runs, values);
+    pub(crate) fn write_runs<L: Lane>(&self, runs: &[Run], shift: i64, values: &[L]) -> bool {
+        let written = self.cells.write(runs, shift, values);
         let mark = |_, flag: &AtomicU8| {
             flag.store(1, Relaxed);
             true
         };
-        let mut marked =
-            |defined: &[AtomicU8]| runs.iter().all(|run| for_each_cell(defined, run.first, run.step, run.len, mark));
+        let mut marked = |defined: &[AtomicU8]| {
+            runs.iter().all(|run| for_each_cell(defined, run.first.wrapping_add(shift), run.step, run.len, mark))
+        };
         written && self.defined.as_deref().is_none_or(&mut marked)
     }
 
