@@ -10,7 +10,7 @@ use tilewright_ir::ScalarType;
 use crate::block_plan::{AccessEvent, AccessRef, BlockOp, BlockPlan, Gather, Kind, Reduce, Store, VecReg};
 use crate::code::{Access, Code, Instr, Op, Reg, Stream};
 
-/// Greatest number of vector registers in a plan, which limits the values of a thread to 2 MiB.
+/// Greatest number of vector registers in a plan, which limits the values of a phase to 4 MiB.
 const MAX_VEC_REGS: usize = 1024;
 
 /// The register code of a nest's body, from which a plan is built.

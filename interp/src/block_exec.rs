@@ -65,7 +65,7 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
             run_ops(phase, len, state, staging, frame)?;
             if let Some([a, b]) = reduce.product {
                 let (a, b) = (state.operand(a, len, frame), state.operand(b, len, frame));
-                accumulate_products(floats.get_mut(..len)?, a, b, reduce.element_first);
+                accumulate_products(floats.get_mut(..len)?, a, b);
             } else if is_float {
                 let values = state.floats.get(reduce.value as usize)?.get(..len)?;
                 accumulate_floats(reduce.instr.op, floats.get_mut(..len)?, values, reduce.element_first);

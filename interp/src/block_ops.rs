@@ -47,12 +47,10 @@ pub(crate) fn combine_floats(op: Op, out: &mut [f32], a: Floats<'_>, b: Floats<'
     });
 }
 
-/// Adds to each element the product of two values, rounded first, in place.
-pub(crate) fn accumulate_products(elements: &mut [f32], a: Floats<'_>, b: Floats<'_>, element_first: bool) {
-    // Only the choice between NaNs depends on the order of the operands.
-    let add = |element: &mut f32, value: f32| {
-        *element = if element_first { *element + value } else { value + *element };
-    };
+/// Adds to each element the product of two values, rounded first, in place. The order of the operands of an addition decides
+/// between NaNs only, all of which are one value.
+pub(crate) fn accumulate_products(elements: &mut [f32], a: Floats<'_>, b: Floats<'_>) {
+    let add = |element: &mut f32, value: f32| *element += value;
     match (a, b) {
         (Floats::Each(a), Floats::Each(b)) => {
             elements.iter_mut().zip(a).zip(b).for_each(|((element, &a), &b)| add(element, a * b));

@@ -1,7 +1,7 @@
 //! Block plans: how an innermost nest of loops runs many iterations at a time.
 //!
 //! ```text
-//! for y in 3: for x in 5:             for each block of up to 256 iterations (y, x):
+//! for y in 3: for x in 5:             for each block of up to 512 iterations (y, x):
 //!   B[y, x] = A[y, x] * 2.0 + C[x]      load A, load C, multiply, add: each for the whole block
 //!                                       store B for the whole block
 //! ```
@@ -10,14 +10,15 @@
 //! therefore abandoned before it has changed memory, and its iterations run one by one instead. No iteration may read
 //! what another iteration of the block writes: the pairs of accesses that might overlap are listed in
 //! [`BlockPlan::apart`] and tested when the nest is entered. A reduction `C[..] = C[..] + x` is treated separately: `x`
-//! is computed for the whole block, then the elements are combined in program order. A guard becomes a mask.
+//! is computed for the whole block, then the elements are combined in program order; one in loops of its own runs turn by
+//! turn (`block_scratch`). A guard becomes a mask.
 
 use tilewright_ir::ScalarType;
 
 use crate::code::{Instr, Op, Reg};
 
 /// Greatest number of iterations in a block.
-pub(crate) const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 512;
 
 /// Number of a vector register, which holds one value for each iteration of a block.
 pub(crate) type VecReg = u32;

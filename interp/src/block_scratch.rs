@@ -3,8 +3,8 @@
 //! A phase with loops of its own runs a block of the outer iterations in each of their iterations in turn:
 //!
 //! ```text
-//! for j in 512: for k in 90: C[j] = C[j] + A[k] * B[k, j]      lanes: 256 iterations of j; turns: k
-//!                                                              B: cells k * 512 + j, in runs of 256 that move by 512
+//! for j in 900: for k in 90: C[j] = C[j] + A[k] * B[k, j]      lanes: 450 iterations of j; turns: k
+//!                                                              B: cells k * 900 + j, in runs of 450 that move by 900
 //! ```
 //!
 //! The runs of a stream are found once for a block; from turn to turn only a distance is added to their cells.

@@ -184,7 +184,7 @@ impl<'a> Cells<'a> {
     /// Writes the low bits to a cell; `None` if it is outside, or not to be written.
     #[inline]
     pub(crate) fn set(&self, cell: usize, bits: u64) -> Option<()> {
-        on_shared_cells!(self, |cells| { Some(SharedCell::store(cells.get(cell)?, bits)) }, None)
+        on_shared_cells!(self, |cells| cells.get(cell).map(|cell| SharedCell::store(cell, bits)), None)
     }
 
     /// Reads the cells of runs, moved by `shift`, into `out`; false if one is outside.
@@ -221,6 +221,15 @@ impl<'a> Cells<'a> {
 fn in_a_row<T>(cells: &[T], first: i64, len: usize) -> Option<&[T]> {
     let first = usize::try_from(first).ok()?;
     cells.get(first..first.checked_add(len)?)
+}
+
+/// The cells of a run from its first to its last one, and the distance of its cells; `None` if that is not positive or one is
+/// outside the allocation.
+#[inline]
+fn at_distances<'a, T>(cells: &'a [T], first: i64, run: &Run) -> Option<(&'a [T], usize)> {
+    let (first, step) = (usize::try_from(first).ok()?, usize::try_from(run.step).ok().filter(|&step| step > 0)?);
+    let last = run.len.checked_sub(1)?.checked_mul(step)?.checked_add(first)?;
+    Some((cells.get(first..=last)?, step))
 }
 
 /// Calls `each` with the position and the cell of `len` cells that lie `step` apart.
@@ -328,6 +337,10 @@ fn read<T: Cell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, out: &mut [L]) 
             out.iter_mut().zip(cells).for_each(|(out, cell)| *out = L::of_bits(cell.load()));
             return true;
         }
+        if let Some((cells, step)) = at_distances(cells, first, run) {
+            out.iter_mut().zip(cells.iter().step_by(step)).for_each(|(out, cell)| *out = L::of_bits(cell.load()));
+            return true;
+        }
         let mut out = out.iter_mut();
         for_each_cell(cells, first, run.step, run.len, |_, cell| {
             out.next().map(|out| *out = L::of_bits(cell.load())).is_some()
@@ -345,6 +358,10 @@ fn write<T: SharedCell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, values: 
         if run.step == 1 {
             let Some(cells) = in_a_row(cells, first, run.len) else { return false };
             cells.iter().zip(values).for_each(|(cell, value)| cell.store(value.bits()));
+            return true;
+        }
+        if let Some((cells, step)) = at_distances(cells, first, run) {
+            cells.iter().step_by(step).zip(values).for_each(|(cell, value)| cell.store(value.bits()));
             return true;
         }
         let mut values = values.iter();
