@@ -146,7 +146,8 @@ enum Held {
     Own(Vec<u8>),
 }
 
-/// The bytes that the memory of each parameter can be made of without a copy.
+/// The bytes that the memory of each parameter can be made of: those of its tensor, or a copy if the program writes it and
+/// may trap.
 fn hold_arguments(func: &PrimFunc, args: &Arguments, stored: &[Var]) -> Result<Vec<Held>, Diagnostic> {
     let hold = |(param, arg): (&Var, &Argument)| {
         let (Some(buffer), Argument::Tensor(tensor)) = (func.param_buffer(param), arg) else {
@@ -155,11 +156,18 @@ fn hold_arguments(func: &PrimFunc, args: &Arguments, stored: &[Var]) -> Result<V
         if !stored.contains(&buffer.data) {
             return Ok(Held::Shared(tensor.shared_bytes()));
         }
-        if !tensor.is_none_defined() {
+        let refused = || argument_error(format!("there is no memory for parameter `{buffer}`"));
+        if tensor.is_none_defined() {
+            let bytes = Tensor::undefined(tensor.dtype(), tensor.shape()).map(Tensor::into_bytes);
+            return bytes.map(Held::Own).map_err(|_| refused());
+        }
+        if !tensor.is_all_defined() {
             return Ok(Held::Nothing);
         }
-        let bytes = Tensor::undefined(tensor.dtype(), tensor.shape()).map(Tensor::into_bytes);
-        bytes.map(Held::Own).map_err(|_| argument_error(format!("there is no memory for parameter `{buffer}`")))
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(tensor.bytes().len()).map_err(|_| refused())?;
+        bytes.extend_from_slice(tensor.bytes());
+        Ok(Held::Own(bytes))
     };
     func.params.iter().zip(&args.params).map(hold).collect()
 }
