@@ -344,20 +344,18 @@ impl Builder<'_> {
 
     /// For each vector register whether it is loaded or uniform, and the operand of arithmetic of `float32` only.
     fn operands(&self) -> Vec<bool> {
-        let reduced = self.plan.reduce.as_ref().map(|reduce| reduce.value);
-        let is_operand = |vec_reg: VecReg| {
-            let in_arithmetic = self.plan.ops.iter().filter(|op| matches!(op, BlockOp::Arithmetic { .. }));
-            let operand: usize = in_arithmetic.map(|op| op.reads(vec_reg)).sum();
-            operand > 0 && operand == self.uses(vec_reg) && reduced != Some(vec_reg)
-        };
-        let known = self.plan.uniforms.iter().map(|(vec_reg, _)| *vec_reg);
-        let loaded = self.plan.ops.iter().filter(|op| matches!(op, BlockOp::Load { .. })).filter_map(made_by);
         let mut operands = vec![false; self.plan.kinds.len()];
-        for vec_reg in known.chain(loaded).filter(|&vec_reg| self.plan.kind(vec_reg) == Kind::Float) {
-            if let Some(operand) = operands.get_mut(vec_reg as usize) {
-                *operand = is_operand(vec_reg);
-            }
+        let mut set = |reg: VecReg, value: bool| operands.get_mut(reg as usize).into_iter().for_each(|to| *to = value);
+        let known = self.plan.uniforms.iter().map(|(reg, _)| *reg);
+        let loaded = self.plan.ops.iter().filter(|op| matches!(op, BlockOp::Load { .. })).filter_map(made_by);
+        for reg in known.chain(loaded).filter(|&reg| self.plan.kind(reg) == Kind::Float) {
+            set(reg, true);
         }
+        for op in self.plan.ops.iter().filter(|op| !matches!(op, BlockOp::Arithmetic { .. })) {
+            op.sources().for_each(|reg| set(reg, false));
+        }
+        self.plan.stores.iter().for_each(|store| set(store.value, false));
+        self.plan.reduce.iter().for_each(|reduce| set(reduce.value, false));
         operands
     }
 

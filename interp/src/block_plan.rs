@@ -113,20 +113,26 @@ pub(crate) enum BlockOp {
 }
 
 impl BlockOp {
+    /// The vector registers that are read.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = VecReg> {
+        let read: [Option<VecReg>; 4] = match *self {
+            Self::Load { mask, .. } => [mask, None, None, None],
+            // Operands that are not used are register 0, which no computation writes.
+            Self::Compute { instr, mask } => [Some(instr.a), Some(instr.b), Some(instr.c), mask],
+            Self::Arithmetic { operands: [a, b], .. } | Self::Compare { operands: [a, b], .. } => {
+                [Some(a), Some(b), None, None]
+            }
+            Self::Choose { mask, operands: [a, b], .. } => [Some(a), Some(b), Some(mask), None],
+            Self::Copy { from, mask, .. } => [Some(from), mask, None, None],
+            Self::Convert { from, .. } => [Some(from), None, None, None],
+            Self::Assert { cond, mask } => [Some(cond), mask, None, None],
+        };
+        read.into_iter().flatten()
+    }
+
     /// Number of times that a vector register is read.
     pub(crate) fn reads(&self, vec_reg: VecReg) -> usize {
-        let count = |operands: &[VecReg]| operands.iter().filter(|&&other| other == vec_reg).count();
-        let masked = |mask: &Option<VecReg>| usize::from(*mask == Some(vec_reg));
-        match self {
-            Self::Load { mask, .. } => masked(mask),
-            // Operands that are not used are register 0, which no computation writes.
-            Self::Compute { instr, mask } => count(&[instr.a, instr.b, instr.c]) + masked(mask),
-            Self::Arithmetic { operands, .. } | Self::Compare { operands, .. } => count(operands),
-            Self::Choose { mask, operands, .. } => count(&[*mask]) + count(operands),
-            Self::Copy { from, mask, .. } => count(&[*from]) + masked(mask),
-            Self::Convert { from, .. } => count(&[*from]),
-            Self::Assert { cond, mask } => count(&[*cond]) + masked(mask),
-        }
+        self.sources().filter(|&other| other == vec_reg).count()
     }
 }
 

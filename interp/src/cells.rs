@@ -192,6 +192,11 @@ impl<'a> Cells<'a> {
         on_cells!(self, |cells| read(cells, runs, shift, out))
     }
 
+    /// Reads `places[i]` into `out[i]` wherever the mask is not 0; false if one is outside.
+    pub(crate) fn gather<L: Lane>(&self, places: &[i64], mask: Option<&[u64]>, out: &mut [L]) -> bool {
+        on_cells!(self, |cells| gather(cells, places, mask, out))
+    }
+
     /// `len` neighbouring cells as `float32`, if they are not written.
     pub(crate) fn fixed_floats(&self, first: i64, len: usize) -> Option<&[f32]> {
         let Self::FixedU32(cells) = self else { return None };
@@ -346,6 +351,17 @@ fn read<T: Cell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, out: &mut [L]) 
             out.next().map(|out| *out = L::of_bits(cell.load())).is_some()
         })
     })
+}
+
+/// Reads `places[i]` into `out[i]` wherever the mask is not 0; false if one is outside the allocation.
+fn gather<T: Cell, L: Lane>(cells: &[T], places: &[i64], mask: Option<&[u64]>, out: &mut [L]) -> bool {
+    let cell = |place: i64| cells.get(usize::try_from(place).unwrap_or(usize::MAX));
+    let read = |place: i64, out: &mut L| cell(place).map(|cell| *out = L::of_bits(cell.load())).is_some();
+    let pairs = places.iter().zip(out);
+    match mask {
+        None => pairs.fold(true, |all, (&place, out)| all & read(place, out)),
+        Some(mask) => pairs.zip(mask).fold(true, |all, ((&place, out), &mask)| all & (mask == 0 || read(place, out))),
+    }
 }
 
 /// Writes `values` to the cells of runs, moved by `shift`; false if one is outside the allocation.

@@ -113,15 +113,10 @@ impl<'a> Memory<'a> {
     /// Reads `cells[i]` into `out[i]` wherever the mask is not 0; false if one is outside the allocation or undefined
     /// where that is checked.
     pub(crate) fn read_cells<L: Lane>(&self, cells: &[i64], mask: Option<&[u64]>, out: &mut [L]) -> bool {
-        cells.iter().zip(out).enumerate().all(|(at, (&cell, out))| {
-            if mask.is_some_and(|mask| mask[at] == 0) {
-                return true;
-            }
-            let cell = usize::try_from(cell).unwrap_or(usize::MAX);
-            let bits = self.get(cell).filter(|_| self.is_readable(cell));
-            *out = L::of_bits(bits.unwrap_or(0));
-            bits.is_some()
-        })
+        let is_readable = |(at, &cell): (usize, &i64)| {
+            mask.is_some_and(|mask| mask[at] == 0) || self.is_readable(usize::try_from(cell).unwrap_or(usize::MAX))
+        };
+        (!self.check || cells.iter().enumerate().all(is_readable)) && self.cells.gather(cells, mask, out)
     }
 
     /// Writes `values[i]` to `cells[i]` wherever the mask is not 0; false if one is outside the allocation.

@@ -15,6 +15,9 @@ pub(crate) const MAX_NEST: usize = 8;
 /// Greatest number of phases of a nest.
 const MAX_PHASES: usize = 8;
 
+/// Greatest number of pairs of accesses of different phases that are compared.
+const MAX_PAIRS: usize = 1 << 12;
+
 /// A loop with its first value and its extent.
 type KnownLoop<'a> = (&'a For, i128, u64);
 
@@ -236,7 +239,7 @@ fn writes_come_first(phases: &[Phase]) -> bool {
     phases.len() == 1 || events().filter(|event| event.write).all(|event| good(event.slot))
 }
 
-/// The pairs of streams of different phases that may conflict; `None` if one is not a stream.
+/// The pairs of streams of different phases that may conflict; `None` if one is not a stream, or there are many.
 fn pairs_across(phases: &[Phase]) -> Option<Vec<[(usize, u32); 2]>> {
     let mut pairs = Vec::new();
     for (second, phase) in phases.iter().enumerate() {
@@ -246,13 +249,15 @@ fn pairs_across(phases: &[Phase]) -> Option<Vec<[(usize, u32); 2]>> {
                     continue;
                 }
                 let (AccessRef::Stream(a), AccessRef::Stream(b)) = (a.access, b.access) else { return None };
-                let pair = [(first, a), (second, b)];
-                if !pairs.contains(&pair) {
-                    pairs.push(pair);
+                pairs.push([(first, a), (second, b)]);
+                if pairs.len() > MAX_PAIRS {
+                    return None;
                 }
             }
         }
     }
+    pairs.sort_unstable();
+    pairs.dedup();
     Some(pairs)
 }
 
