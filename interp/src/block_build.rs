@@ -42,7 +42,8 @@ pub(crate) fn plan_block(source: &PlanSource<'_>) -> Option<BlockPlan> {
     builder.reduction();
     builder.conflicts()?;
     let operands = builder.operands();
-    Some(BlockPlan { events: builder.events, operands, ..builder.plan })
+    let for_indices = builder.for_indices();
+    Some(BlockPlan { events: builder.events, operands, for_indices, ..builder.plan })
 }
 
 /// The state while a plan is built.
@@ -278,7 +279,8 @@ impl Builder<'_> {
             let known = self.plan.gathers.iter().position(same);
             let number = known.unwrap_or(self.plan.gathers.len());
             if known.is_none() {
-                self.plan.gathers.push(Gather { view: access.view, lane: access.lane, indices });
+                let (view, lane, stream) = (access.view, access.lane, access.stream);
+                self.plan.gathers.push(Gather { view, lane, indices, stream });
             }
             (AccessRef::Gather(u32::try_from(number).ok()?), access.view)
         };
@@ -359,6 +361,24 @@ impl Builder<'_> {
         operands
     }
 
+    /// For each operation whether only the indices of gathers need it, and it cannot trap.
+    fn for_indices(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.plan.kinds.len()];
+        let mut need = |reg: VecReg| needed.get_mut(reg as usize).into_iter().for_each(|to| *to = true);
+        self.plan.stores.iter().for_each(|store| store.mask.into_iter().chain([store.value]).for_each(&mut need));
+        self.plan.reduce.iter().for_each(|reduce| reduce.mask.into_iter().chain([reduce.value]).for_each(&mut need));
+        let mut for_indices = vec![false; self.plan.ops.len()];
+        for (op, unneeded) in self.plan.ops.iter().zip(&mut for_indices).rev() {
+            let harmless = matches!(op, BlockOp::Compute { instr, .. } if is_index_arithmetic(instr.op));
+            let is_needed = made_by(op).is_some_and(|d| needed.get(d as usize) == Some(&true));
+            *unneeded = harmless && !is_needed;
+            if !*unneeded {
+                op.sources().for_each(|reg| needed.get_mut(reg as usize).into_iter().for_each(|to| *to = true));
+            }
+        }
+        for_indices
+    }
+
     /// Lists the pairs of accesses that must not overlap. Returns `None` if such a pair contains a gather, whose
     /// addresses are not known in advance.
     fn conflicts(&mut self) -> Option<()> {
@@ -385,6 +405,11 @@ impl Builder<'_> {
 fn reduces(op: Op) -> bool {
     use Op::{Add, Add32, AddF32, AddF64, Max, MaxF32, Min, MinF32, Mul32, MulF32, MulF64};
     matches!(op, Add | Add32 | Mul32 | Min | Max | AddF32 | MulF32 | MinF32 | MaxF32 | AddF64 | MulF64)
+}
+
+/// Whether an operator computes affine indices and cannot trap.
+fn is_index_arithmetic(op: Op) -> bool {
+    matches!(op, Op::Move | Op::Add | Op::Sub | Op::Mul | Op::Add32 | Op::Sub32 | Op::Mul32 | Op::Wrap)
 }
 
 /// How the values of a type are held.

@@ -105,7 +105,10 @@ fn memory_of<'f>(stream: &Affine, frame: &'f Frame) -> Option<&'f Memory<'f>> {
 
 /// Runs the operations that precede the stores; `None` if the block must be abandoned.
 fn run_ops(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut Staging, frame: &Frame) -> Option<()> {
-    phase.plan.ops.iter().all(|op| run_op(op, phase, len, state, staging, frame)).then_some(())
+    let skips = state.skips_indices;
+    let ops = phase.plan.ops.iter().zip(&phase.plan.for_indices);
+    let mut needed = ops.filter(|(_, for_indices)| !(skips && **for_indices));
+    needed.all(|(op, _)| run_op(op, phase, len, state, staging, frame)).then_some(())
 }
 
 /// Runs an operation on a block. Returns false if the block must be abandoned.
@@ -249,8 +252,14 @@ fn load<L: Lane>(
             memory_of(stream, frame)?.read_runs(&stream.runs, stream.shift, out)
         }
         AccessRef::Gather(number) => {
+            let gather = &phase.plan.gathers[number as usize];
+            if let Some(stream) = gather.stream.and_then(|number| state.known(number))
+                && memory_of(stream, frame)?.read_runs(&stream.runs, stream.shift, out)
+            {
+                return Some(());
+            }
             let cells = staging.cells.get_mut(..len)?;
-            let view = gather_cells(&phase.plan.gathers[number as usize], mask, cells, state, frame)?;
+            let view = gather_cells(gather, mask, cells, state, frame)?;
             let mask = mask.map(|mask| &state.values[mask as usize][..len]);
             frame.memories.get(view.slot)?.as_ref()?.read_cells(cells, mask, out)
         }
@@ -284,6 +293,16 @@ fn gather_cells<'f>(
     frame: &'f Frame,
 ) -> Option<&'f View> {
     let view = frame.views[gather.view as usize].as_deref().filter(|view| view.per_lane == 1)?;
+    if let Some(stream) = gather.stream.and_then(|number| state.known(number)) {
+        for run in &stream.runs {
+            let mut cell = run.first.wrapping_add(stream.shift);
+            for to in cells.iter_mut().skip(run.at).take(run.len) {
+                *to = cell;
+                cell = cell.wrapping_add(run.step);
+            }
+        }
+        return Some(view);
+    }
     let len = cells.len();
     cells.fill(view.offset.checked_add(i64::try_from(gather.lane).ok()?)?);
     let mask = mask.map(|mask| &state.values[mask as usize][..len]);
@@ -342,9 +361,15 @@ fn write<L: Lane>(
             memory_of(stream, frame)?.write_runs(&stream.runs, stream.shift, values)
         }
         AccessRef::Gather(number) => {
-            let cells = cells.get_mut(..values.len())?;
-            let view = gather_cells(&phase.plan.gathers[number as usize], store.mask, cells, state, frame)?;
+            let gather = &phase.plan.gathers[number as usize];
             let mask = store.mask.map(|mask| &state.values[mask as usize][..values.len()]);
+            if let Some(stream) = gather.stream.and_then(|number| state.known(number))
+                && mask.is_none_or(|mask| !mask.contains(&0))
+            {
+                return memory_of(stream, frame)?.write_runs(&stream.runs, stream.shift, values).then_some(());
+            }
+            let cells = cells.get_mut(..values.len())?;
+            let view = gather_cells(gather, store.mask, cells, state, frame)?;
             frame.memories.get(view.slot)?.as_ref()?.write_cells(cells, mask, values)
         }
     };

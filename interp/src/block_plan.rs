@@ -60,6 +60,8 @@ pub(crate) struct Gather {
     pub(crate) lane: usize,
     /// One vector register for each axis.
     pub(crate) indices: Vec<VecReg>,
+    /// The stream with the same elements, if there is one; it may be out of bounds.
+    pub(crate) stream: Option<u32>,
 }
 
 /// An operation on a whole block, before its stores. A mask limits it to the iterations in which the mask is not 0.
@@ -188,6 +190,8 @@ pub(crate) struct BlockPlan {
     pub(crate) counters: Vec<(VecReg, usize)>,
     /// Loads, computations and assertions, in program order.
     pub(crate) ops: Vec<BlockOp>,
+    /// For each of them whether only the indices of gathers need it, and it cannot trap.
+    pub(crate) for_indices: Vec<bool>,
     /// The accesses that [`AccessRef::Gather`] refers to.
     pub(crate) gathers: Vec<Gather>,
     /// The stores, in program order, which run after all operations.
@@ -213,6 +217,7 @@ impl BlockPlan {
         let (value, uses) = (reduce.value, self.ops.iter().map(|op| op.reads(reduce.value)).sum::<usize>());
         let is_product = |op: &BlockOp| matches!(op, BlockOp::Arithmetic { op: Op::MulF32, d, .. } if *d == value);
         let Some(at) = self.ops.iter().position(is_product).filter(|_| uses == 0) else { return };
+        self.for_indices.remove(at);
         if let BlockOp::Arithmetic { operands, .. } = self.ops.remove(at) {
             reduce.product = Some(operands);
         }

@@ -12,7 +12,7 @@
 use tilewright_ir::sabotage;
 
 use crate::block_ops::Floats;
-use crate::block_plan::{BLOCK, Kind, VecReg};
+use crate::block_plan::{BLOCK, Gather, Kind, VecReg};
 use crate::code::{NestLoop, Phase, Stream, VectorizedNest};
 use crate::compile::MAX_NEST;
 use crate::cursor::{Cursor, Run};
@@ -58,6 +58,8 @@ pub(crate) struct PhaseScratch {
     pub(crate) sources: Vec<Source>,
     /// The cells of each stream.
     pub(crate) streams: Vec<Affine>,
+    /// Whether all gathers are streams here, so that nobody needs their indices.
+    pub(crate) skips_indices: bool,
     /// The loop variables that the plan reads, as sequences of values.
     counters: Vec<(VecReg, Affine)>,
     /// How a block is a box of iterations; `None` if it is any run of iterations in program order.
@@ -89,6 +91,8 @@ pub(crate) struct Affine {
     moves: [i64; MAX_NEST],
     /// Whether it is the same in every turn.
     is_still: bool,
+    /// False for the cells of a guarded stream that is out of bounds somewhere.
+    is_known: bool,
     /// What the start of the block and the turns so far have added.
     pub(crate) shift: i64,
     /// Its values in the iterations of a block, in the first turn.
@@ -143,8 +147,14 @@ impl PhaseScratch {
         let loops = Parts::of(nest, phase, outer)?;
         self.streams.clear();
         for stream in &phase.streams {
-            self.streams.push(stream_cells(stream, &loops, frame)?);
+            match stream_cells(stream, &loops, frame) {
+                Some(cells) => self.streams.push(cells),
+                None if stream.is_guarded => self.streams.push(Affine::unknown(&loops)?),
+                None => return None,
+            }
         }
+        let is_known = |gather: &Gather| gather.stream.is_some_and(|number| self.known(number).is_some());
+        self.skips_indices = phase.plan.gathers.iter().all(is_known);
         self.boxes = nest.boxes().then(|| Boxes::new(&loops, outer.1, &self.streams));
         let stream = |number: u32| self.streams.get(number as usize);
         for &(a, b) in &phase.plan.apart {
@@ -197,6 +207,11 @@ impl PhaseScratch {
         if let Some(zero) = phase.plan.zero {
             self.values[zero as usize][..used].fill(0);
         }
+    }
+
+    /// The cells of a stream, if it is in bounds.
+    pub(crate) fn known(&self, stream: u32) -> Option<&Affine> {
+        self.streams.get(stream as usize).filter(|stream| stream.is_known)
     }
 
     /// The values of a register of floats in a block of `len` iterations.
@@ -291,7 +306,12 @@ impl Affine {
             inside = inside.checked_add(step.checked_mul(i64::try_from(extent - 1).ok()?)?)?;
         }
         let is_still = moves.iter().all(|&step| step == 0);
-        Some(Self { whole, lanes, first, steps: *steps, moves, is_still, shift: 0, runs: Vec::new() })
+        Some(Self { whole, lanes, first, steps: *steps, moves, is_still, is_known: true, shift: 0, runs: Vec::new() })
+    }
+
+    /// What stands for the cells of a stream that is out of bounds.
+    fn unknown(loops: &Parts) -> Option<Self> {
+        Some(Self { is_known: false, ..Self::new(0, 0, loops, &[0; MAX_NEST])? })
     }
 
     /// The memory slot of the cells.

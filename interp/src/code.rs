@@ -166,6 +166,8 @@ pub(crate) struct Access {
     pub(crate) indices: Vec<Reg>,
     /// The lane of the element, for a buffer of vectors.
     pub(crate) lane: usize,
+    /// The stream with the same elements, if the access is part of a plan and its indices are affine.
+    pub(crate) stream: Option<u32>,
 }
 
 /// A node of a compiled function.
@@ -294,6 +296,8 @@ pub(crate) struct Stream {
     /// One entry for each axis.
     pub(crate) dims: Vec<StreamDim>,
     pub(crate) lane: usize,
+    /// Whether it may be out of bounds: it stands for accesses in branches, whose indices are checked then.
+    pub(crate) is_guarded: bool,
 }
 
 /// The index of a stream along one axis.
