@@ -49,6 +49,7 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
     // Other operations use the buffers, too.
     let (mut floats, mut wide) = (std::mem::take(&mut staging.floats), std::mem::take(&mut staging.wide));
     let [elements, results] = &mut wide;
+    staging.touched.fill(0);
     let mut run = || {
         let Affine { runs: target, shift, .. } = state.streams.get(number)?;
         let shift = *shift;
@@ -63,6 +64,9 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
         }
         loop {
             run_ops(phase, len, state, staging, frame)?;
+            if reduce.mask.is_some() && is_float {
+                staging.saved.copy_from_slice(&floats);
+            }
             if let Some([a, b]) = reduce.product {
                 let (a, b) = (state.operand(a, len, frame), state.operand(b, len, frame));
                 accumulate_products(floats.get_mut(..len)?, a, b);
@@ -74,21 +78,55 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
                 combine_wide(reduce, elements, results.get_mut(..len)?, values)?;
                 std::mem::swap(elements, results);
             }
+            if let Some(mask) = reduce.mask {
+                let mask = state.values.get(mask as usize)?.get(..len)?;
+                staging.touched.iter_mut().zip(mask).for_each(|(touched, mask)| *touched |= mask);
+                // What was combined where the mask is 0 is taken back.
+                if is_float {
+                    restore(mask, &staging.saved, &mut floats);
+                } else {
+                    restore(mask, results, elements);
+                }
+            }
             if !state.next_turn() {
                 break;
             }
         }
-        let target = &state.streams.get(number)?.runs;
+        let target = state.streams.get(number)?;
+        let touched = staging.touched.get(..len)?;
+        let mask = reduce.mask.map(|_| touched).filter(|touched| touched.contains(&0));
+        let cells = staging.cells.get_mut(..len)?;
         let written = if is_float {
-            memory.write_runs(target, shift, floats.get(..len)?)
+            write_masked(memory, target, mask, cells, floats.get(..len)?)
         } else {
-            memory.write_runs(target, shift, elements.get(..len)?)
+            write_masked(memory, target, mask, cells, elements.get(..len)?)
         };
         written.then_some(())
     };
     let done = run();
     (staging.floats, staging.wide) = (floats, wide);
     done
+}
+
+/// Sets values back where a mask is 0.
+fn restore<T: Copy>(mask: &[u64], saved: &[T], values: &mut [T]) {
+    let pairs = values.iter_mut().zip(saved).zip(mask);
+    pairs.for_each(|((value, &saved), &mask)| *value = if mask == 0 { saved } else { *value });
+}
+
+/// Writes values to the cells of a stream that does not move from turn to turn, where the mask is not 0.
+fn write_masked<L: Lane>(
+    memory: &Memory,
+    target: &Affine,
+    mask: Option<&[u64]>,
+    cells: &mut [i64],
+    values: &[L],
+) -> bool {
+    if mask.is_none() {
+        return memory.write_runs(&target.runs, target.shift, values);
+    }
+    target.list(cells);
+    memory.write_cells(cells, mask, values)
 }
 
 /// Combines elements with values, in registers of 64 bits.
@@ -294,13 +332,7 @@ fn gather_cells<'f>(
 ) -> Option<&'f View> {
     let view = frame.views[gather.view as usize].as_deref().filter(|view| view.per_lane == 1)?;
     if let Some(stream) = gather.stream.and_then(|number| state.known(number)) {
-        for run in &stream.runs {
-            let mut cell = run.first.wrapping_add(stream.shift);
-            for to in cells.iter_mut().skip(run.at).take(run.len) {
-                *to = cell;
-                cell = cell.wrapping_add(run.step);
-            }
-        }
+        stream.list(cells);
         return Some(view);
     }
     let len = cells.len();

@@ -211,6 +211,18 @@ impl BlockPlan {
         self.operands.get(vec_reg as usize).copied().unwrap_or(false)
     }
 
+    /// The stream of the elements of the reduction, which replaces a gather of the same elements.
+    pub(crate) fn reduce_by_stream(&mut self) -> Option<u32> {
+        let reduce = self.reduce.as_mut()?;
+        let AccessRef::Gather(number) = reduce.access else { return reduce.access.stream() };
+        let stream = self.gathers.get(number as usize)?.stream?;
+        let gather = std::mem::replace(&mut reduce.access, AccessRef::Stream(stream));
+        for event in self.events.iter_mut().filter(|event| event.access == gather) {
+            event.access = AccessRef::Stream(stream);
+        }
+        Some(stream)
+    }
+
     /// Makes the value of the reduction a part of it, if it is a product that is added.
     pub(crate) fn fuse_product(&mut self) {
         let Some(reduce) = self.reduce.as_mut().filter(|reduce| reduce.instr.op == Op::AddF32) else { return };

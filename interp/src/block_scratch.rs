@@ -45,6 +45,10 @@ pub(crate) struct Staging {
     /// Elements on their way to and from memory, and the running values of a reduction.
     pub(crate) wide: [Vec<u64>; 2],
     pub(crate) floats: Vec<f32>,
+    /// The running values before a turn.
+    pub(crate) saved: Vec<f32>,
+    /// Where the mask of a reduction was not 0 in some turn.
+    pub(crate) touched: Vec<u64>,
 }
 
 /// The state of a phase.
@@ -124,7 +128,9 @@ impl BlockScratch {
                 return None;
             }
         }
-        let Staging { cells, wide, floats } = &mut self.staging;
+        let Staging { cells, wide, floats, saved, touched } = &mut self.staging;
+        saved.resize(BLOCK, 0.0);
+        touched.resize(BLOCK, 0);
         cells.resize(BLOCK, 0);
         floats.resize(BLOCK, 0.0);
         for values in wide {
@@ -317,6 +323,17 @@ impl Affine {
     /// The memory slot of the cells.
     pub(crate) fn slot(&self) -> usize {
         self.lanes.slot
+    }
+
+    /// Writes the values in the iterations of the block to a list.
+    pub(crate) fn list(&self, values: &mut [i64]) {
+        for run in &self.runs {
+            let mut value = run.first.wrapping_add(self.shift);
+            for to in values.iter_mut().skip(run.at).take(run.len) {
+                *to = value;
+                value = value.wrapping_add(run.step);
+            }
+        }
     }
 
     /// Whether both are one cell in the same iteration of the nest and different cells in different ones, in all turns.

@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{agree_everywhere, config, execute, func, run_in_all_configs};
+use common::{agree_everywhere, assert_same_values, config, execute, func, refer, run_in_all_configs};
 use proptest::prelude::*;
-use tilewright_interp::{Arguments, Config, RunError, Tensor, TrapKind, fill};
+use tilewright_interp::{Arguments, Config, Observers, RunError, Tensor, TrapKind, fill};
 use tilewright_ir::{BinaryOp, Buffer, Expr, ForKind, PrimFunc, Scalar, ScalarType, SharedExpr, Stmt, StmtKind, Var};
 
 /// Elements of each buffer.
@@ -307,5 +307,34 @@ fn a_trap_leaves_the_arguments_and_the_tensors_they_share_as_they_were() {
         args.params[2] = tilewright_interp::Argument::Tensor(output.clone());
         execute(&program, &mut args, &config(1)).unwrap_err();
         assert_eq!(args.tensor(2), Some(&output));
+    }
+}
+
+#[test]
+fn a_guarded_reduction_touches_only_the_elements_that_it_reduces_to() {
+    let (i, j, k) = (Var::index("i"), Var::index("j"), Var::index("k"));
+    for ty in [ScalarType::Float32, ScalarType::Int16, ScalarType::Float16] {
+        let shape =
+            |name: &str, extents: &[i64]| Buffer::compact(name, ty, extents.iter().map(|&n| Expr::int(n)).collect());
+        let (source, target) = (shape("A", &[40, 5]), shape("B", &[40]));
+        let update = Expr::load(&target, vec![v(&j)]) + Expr::load(&source, vec![v(&j), v(&k)]);
+        let inside = (v(&j) + v(&k) + v(&i) * Expr::int(20)).lt(Expr::int(25));
+        let body = Stmt::guarded(inside, Stmt::store(&target, vec![v(&j)], update));
+        let body = Stmt::for_loop(&k, Expr::int(5), ForKind::Serial, body);
+        let body = Stmt::for_loop(&j, Expr::int(40), ForKind::Serial, body);
+        let program = func(&[&source, &target], Stmt::for_loop(&i, Expr::int(2), ForKind::Serial, body));
+        let mut input = Tensor::undefined(ty, &[40, 5]).unwrap();
+        fill(&mut input, 3);
+        for (defined, holes) in [(true, 0), (true, 30), (false, 0), (false, 30), (false, 40)] {
+            let mut output = Tensor::undefined(ty, &[40]).unwrap();
+            (0..40 - holes).for_each(|lane| output.set(lane, Scalar::Int(2)));
+            let args = Arguments::tensors([input.clone(), output]);
+            let observers = Observers { defined, race: false };
+            let (mut got, mut expected) = (args.clone(), args.clone());
+            let config = Config { observers, ..config(1) };
+            let results = [execute(&program, &mut got, &config), refer(&program, &mut expected, &config)];
+            assert_eq!(results[0].is_ok(), results[1].is_ok());
+            assert_same_values(got.tensor(1), expected.tensor(1));
+        }
     }
 }

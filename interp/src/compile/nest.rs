@@ -4,7 +4,7 @@ use tilewright_ir::{BinaryOp, Diagnostic, Expr, For, Interval, Scalar, Stmt, Stm
 
 use super::{Compiler, Level, NestContext, Numbering};
 use crate::block_build::{PlanSource, plan_block};
-use crate::block_plan::{AccessRef, BLOCK};
+use crate::block_plan::{AccessRef, BLOCK, BlockPlan};
 use crate::code::{Code, NestLoop, Phase, Reg, VectorizedNest};
 use crate::independence::fits;
 use crate::num::encode;
@@ -114,17 +114,26 @@ impl<'a> Compiler<'_, 'a> {
         result?;
         // Nodes are what is not straight-line code: an allocation, a barrier.
         let Some(context) = context.filter(|_| level.nodes.is_empty()) else { return Ok(None) };
+        let (pre, probe, mut streams) = (level.pre, context.probe, context.streams);
         let source = PlanSource {
             code: &level.code,
-            streams: &context.streams,
+            streams: &streams,
             accesses: &self.program.accesses,
             slot_of: &self.program.slot_of,
             vars: &regs,
         };
-        let reduces = |reduce| matches!(reduce, Some(AccessRef::Stream(_)));
-        let plan = plan_block(&source);
-        let plan = plan.filter(|plan| turns.is_empty() || reduces(plan.reduce.as_ref().map(|reduce| reduce.access)));
-        let (pre, probe, streams) = (level.pre, context.probe, context.streams);
+        let plan = plan_block(&source).map(|mut plan| {
+            if !turns.is_empty()
+                && let Some(number) = plan.reduce_by_stream()
+                && let Some(stream) = streams.get_mut(number as usize)
+            {
+                // The elements of the whole block are read at its start, so that all of them have to be in bounds.
+                stream.is_guarded = false;
+            }
+            plan
+        });
+        let reduces = |plan: &BlockPlan| plan.reduce.as_ref().is_some_and(|reduce| reduce.access.stream().is_some());
+        let plan = plan.filter(|plan| turns.is_empty() || reduces(plan));
         Ok(plan.map(|mut plan| {
             if !turns.is_empty() {
                 plan.fuse_product();
