@@ -149,5 +149,25 @@ fn large(criterion: &mut Criterion) {
     measure(criterion, "convolution 3x3 of 64 channels, NCHW4c", multiply_adds, &conv, &[1, 2]);
 }
 
-criterion_group!(benches, relayout, sums, large);
+/// Nests of few iterations each, which cost what it takes to enter them.
+fn small(criterion: &mut Criterion) {
+    let (i, j, k) = (Var::index("i"), Var::index("j"), Var::index("k"));
+    let (a, b, c) = (buffer("A", &[50000, 8]), buffer("B", &[50000, 8]), buffer("C", &[50000, 8]));
+    let one = Stmt::store(
+        &b,
+        vec![v(&i), v(&j)],
+        Expr::load(&a, vec![v(&i), v(&j)]) * Expr::float_of(2.0, ScalarType::Float32),
+    );
+    let two = Stmt::store(
+        &c,
+        vec![v(&i), v(&k)],
+        Expr::load(&a, vec![v(&i), v(&k)]) + Expr::float_of(2.0, ScalarType::Float32),
+    );
+    let body = Stmt::seq(vec![nest(&[&j], &[8], one), nest(&[&k], &[8], two)]);
+    let program = func(&[&a, &b, &c], nest(&[&i], &[50000], body));
+    measure(criterion, "small nests", 800_000, &program, &[1]);
+}
+
+criterion_group!(benches, relayout, sums, large, small);
+
 criterion_main!(benches);

@@ -83,6 +83,7 @@ pub(crate) enum Source {
 }
 
 /// A number that each iteration of each loop changes by a constant: a cell, or a loop variable.
+#[derive(Default)]
 pub(crate) struct Affine {
     /// Its values in all iterations.
     whole: Cursor,
@@ -151,12 +152,13 @@ impl PhaseScratch {
         frame: &Frame,
     ) -> Option<()> {
         let loops = Parts::of(nest, phase, outer)?;
-        self.streams.clear();
-        for stream in &phase.streams {
-            match stream_cells(stream, &loops, frame) {
-                Some(cells) => self.streams.push(cells),
-                None if stream.is_guarded => self.streams.push(Affine::unknown(&loops)?),
-                None => return None,
+        self.streams.resize_with(phase.streams.len(), Affine::default);
+        for (stream, cells) in phase.streams.iter().zip(&mut self.streams) {
+            cells.is_known = find_cells(stream, &loops, frame, cells).is_some();
+            if !cells.is_known {
+                // It stands for a stream that is out of bounds.
+                stream.is_guarded.then_some(())?;
+                cells.set(0, 0, &loops, &[0; MAX_NEST])?;
             }
         }
         let is_known = |gather: &Gather| gather.stream.is_some_and(|number| self.known(number).is_some());
@@ -180,9 +182,10 @@ impl PhaseScratch {
         self.turns.clear();
         self.turns.extend(loops.turns().iter().map(|&extent| (extent, 0)));
         self.prepare_registers(phase, usize::try_from(all).unwrap_or(BLOCK).min(BLOCK), frame);
-        self.counters.clear();
-        for &(vec_reg, level) in &phase.plan.counters {
-            self.counters.push((vec_reg, loops.variable(level)?));
+        self.counters.resize_with(phase.plan.counters.len(), Default::default);
+        for (&(vec_reg, level), (reg, counter)) in phase.plan.counters.iter().zip(&mut self.counters) {
+            *reg = vec_reg;
+            loops.set_variable(level, counter)?;
         }
         Some(())
     }
@@ -301,23 +304,19 @@ impl PhaseScratch {
 }
 
 impl Affine {
-    /// The number that starts at `first` and that an iteration of each of the loops changes by a step.
-    fn new(slot: usize, first: i64, loops: &Parts, steps: &[i64; MAX_NEST]) -> Option<Self> {
+    /// Makes it the number that starts at `first` and that an iteration of each of the loops changes by a step.
+    fn set(&mut self, slot: usize, first: i64, loops: &Parts, steps: &[i64; MAX_NEST]) -> Option<()> {
         let pairs = loops.all().iter().copied().zip(steps.iter().copied());
-        let whole = Cursor::new(slot, first, pairs.clone())?;
-        let lanes = Cursor::new(slot, first, pairs.clone().take(loops.lanes))?;
-        let (mut moves, mut inside) = ([0; MAX_NEST], 0i64);
+        (self.first, self.steps, self.moves, self.shift) = (first, *steps, [0; MAX_NEST], 0);
+        self.whole.set(slot, first, pairs.clone())?;
+        self.lanes.set(slot, first, pairs.clone().take(loops.lanes))?;
+        let mut inside = 0i64;
         for (number, (extent, step)) in pairs.enumerate().skip(loops.lanes).rev() {
-            *moves.get_mut(number - loops.lanes)? = step.checked_sub(inside)?;
+            *self.moves.get_mut(number - loops.lanes)? = step.checked_sub(inside)?;
             inside = inside.checked_add(step.checked_mul(i64::try_from(extent - 1).ok()?)?)?;
         }
-        let is_still = moves.iter().all(|&step| step == 0);
-        Some(Self { whole, lanes, first, steps: *steps, moves, is_still, is_known: true, shift: 0, runs: Vec::new() })
-    }
-
-    /// What stands for the cells of a stream that is out of bounds.
-    fn unknown(loops: &Parts) -> Option<Self> {
-        Some(Self { is_known: false, ..Self::new(0, 0, loops, &[0; MAX_NEST])? })
+        self.is_still = self.moves.iter().all(|&step| step == 0);
+        Some(())
     }
 
     /// The memory slot of the cells.
@@ -350,22 +349,25 @@ struct Boxes {
     /// The iterations of the outermost loop in the block that the runs are for.
     count: u64,
     /// The loops in their order, outermost first, and the extents of all but the first one.
-    order: Vec<usize>,
+    order: [usize; MAX_NEST],
+    /// Their number.
+    rank: usize,
     extents: [u64; MAX_NEST],
 }
 
 impl Boxes {
     /// Boxes for a nest, in program order or with the loop of the greatest extent innermost: where there are fewer runs.
     fn new(loops: &Parts, extent: u64, streams: &[Affine]) -> Self {
-        let extents = loops.extents;
-        let inner = extents.iter().take(loops.lanes).skip(1).product();
+        let (extents, rank) = (loops.extents, loops.lanes);
+        let inner = extents.iter().take(rank).skip(1).product();
         let count = blocks_of(extent, inner);
-        let program: Vec<usize> = (0..loops.lanes).collect();
-        let mut longest_last = program.clone();
-        let longest = program.iter().max_by_key(|&&at| if at == 0 { Some(&count) } else { extents.get(at) });
-        longest_last.get_mut(longest.copied().unwrap_or(0)..).unwrap_or_default().rotate_left(1);
-        let boxes = |order| Self { inner, count: 0, order, extents };
-        let (program, longest_last) = (boxes(program), boxes(longest_last));
+        let program = Self { inner, count: 0, order: std::array::from_fn(|at| at), rank, extents };
+        let longest = (0..rank).max_by_key(|&at| if at == 0 { Some(&count) } else { extents.get(at) }).unwrap_or(0);
+        if longest + 1 >= rank {
+            return program;
+        }
+        let mut longest_last = Self { ..program };
+        longest_last.order.get_mut(longest..rank).unwrap_or_default().rotate_left(1);
         let runs = |boxes: &Self| -> u64 {
             let of = |affine| boxes.cursor(affine, count).map_or(0, |cursor| inner * count / cursor.run_length());
             streams.iter().map(of).sum()
@@ -379,7 +381,7 @@ impl Boxes {
             let extent = if at == 0 { count } else { self.extents.get(at).copied().unwrap_or(1) };
             (extent, affine.steps.get(at).copied().unwrap_or(0))
         };
-        Cursor::new(affine.slot(), affine.first, self.order.iter().map(of))
+        Cursor::new(affine.slot(), affine.first, self.order.iter().take(self.rank).map(of))
     }
 }
 
@@ -449,17 +451,17 @@ impl Parts {
         self.extents.get(self.lanes..self.rank).unwrap_or_default()
     }
 
-    /// The variable of a loop.
-    fn variable(&self, level: usize) -> Option<Affine> {
+    /// Makes a number the variable of a loop.
+    fn set_variable(&self, level: usize, variable: &mut Affine) -> Option<()> {
         let steps = self.levels.map(|(of, step)| if of == level { step } else { 0 });
-        Affine::new(0, self.mins.get(level)?.cast_signed(), self, &steps)
+        variable.set(0, self.mins.get(level)?.cast_signed(), self, &steps)
     }
 }
 
-/// The cells of a stream. Returns `None` if an index is outside the view's extents in some iteration.
+/// Finds the cells of a stream. Returns `None` if an index is outside the view's extents in some iteration.
 ///
 /// An affine index takes its extreme values at the corners of the iteration domain, so two sums per axis suffice.
-fn stream_cells(stream: &Stream, loops: &Parts, frame: &Frame) -> Option<Affine> {
+fn find_cells(stream: &Stream, loops: &Parts, frame: &Frame, cells: &mut Affine) -> Option<()> {
     let view = frame.views[stream.view as usize].as_ref().filter(|view| view.per_lane == 1)?;
     let offset = if sabotage::on("stream-forgets-offset") { 0 } else { view.offset };
     let mut cell = offset.checked_add(i64::try_from(stream.lane).ok()?)?;
@@ -479,5 +481,5 @@ fn stream_cells(stream: &Stream, loops: &Parts, frame: &Frame) -> Option<Affine>
         }
         cell = cell.checked_add(first.checked_mul(stride)?)?;
     }
-    Affine::new(view.slot, cell, loops, &steps)
+    cells.set(view.slot, cell, loops, &steps)
 }

@@ -8,7 +8,7 @@ use crate::compile::MAX_NEST;
 ///
 /// For `for y in 3: for x in 5: B[y, x]` in a buffer of 8 columns the loops are `(5, 1)` and `(3, 8)`. In a buffer of
 /// 5 columns the two loops are merged into `(15, 1)`, so that a whole block is one contiguous run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cursor {
     /// The memory slot of the cells.
     pub(crate) slot: usize,
@@ -43,25 +43,38 @@ impl Cursor {
     /// A cursor over loops given as extent and distance in cells, outermost first. Returns `None` if a cell does not fit
     /// 63 bits or more than [`MAX_NEST`] loops remain after merging.
     pub(crate) fn new(slot: usize, first: i64, loops: impl DoubleEndedIterator<Item = (u64, i64)>) -> Option<Self> {
-        let mut cursor = Self { slot, first, dims: [(1, 0); MAX_NEST], rank: 1, span: (first, first) };
+        let mut cursor = Self::default();
+        cursor.set(slot, first, loops)?;
+        Some(cursor)
+    }
+
+    /// Makes it the cursor that [`Cursor::new`] returns.
+    pub(crate) fn set(
+        &mut self,
+        slot: usize,
+        first: i64,
+        loops: impl DoubleEndedIterator<Item = (u64, i64)>,
+    ) -> Option<()> {
+        (self.slot, self.first, self.rank, self.span) = (slot, first, 1, (first, first));
+        self.dims = [(1, 0); MAX_NEST];
         for (extent, step) in loops.rev() {
             if extent == 1 {
                 continue;
             }
             let reach = i64::try_from(extent.checked_sub(1)?).ok()?.checked_mul(step)?;
-            let span = &mut cursor.span;
+            let span = &mut self.span;
             *span = (span.0.checked_add(reach.min(0))?, span.1.checked_add(reach.max(0))?);
-            let (inner, distance) = &mut cursor.dims[cursor.rank - 1];
+            let (inner, distance) = &mut self.dims[self.rank - 1];
             if *inner == 1 {
                 (*inner, *distance) = (extent, step);
             } else if i64::try_from(*inner).ok().and_then(|inner| inner.checked_mul(*distance)) == Some(step) {
                 *inner = inner.checked_mul(extent)?;
             } else {
-                *cursor.dims.get_mut(cursor.rank)? = (extent, step);
-                cursor.rank += 1;
+                *self.dims.get_mut(self.rank)? = (extent, step);
+                self.rank += 1;
             }
         }
-        Some(cursor)
+        Some(())
     }
 
     /// Number of iterations in which the cells are evenly spaced.
