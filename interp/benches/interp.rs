@@ -115,5 +115,59 @@ fn sums(criterion: &mut Criterion) {
     measure(criterion, "convolution 3x3", 28 * 28 * 32 * 9 * 32, &conv, &[1, 2]);
 }
 
-criterion_group!(benches, relayout, sums);
+/// Programs of the size at which they are compared with numpy and with compiled kernels (docs/BENCHMARKS.md).
+fn large(criterion: &mut Criterion) {
+    let names = ["n", "y", "x", "o", "ky", "kx", "c", "oi"].map(Var::index);
+    let [n, y, x, o, ky, kx, c, oi] = &names;
+    let four = |name| buffer(name, &[4, 50, 50, 1000]);
+    let (a, b) = (four("A"), four("B"));
+    let at = || vec![v(n), v(y), v(x), v(c)];
+    let two = Expr::float_of(2.0, ScalarType::Float32);
+    let value = Expr::load(&a, at()) * two + Expr::float_of(1.0, ScalarType::Float32);
+    let program = func(&[&a, &b], nest(&[n, y, x, c], &[4, 50, 50, 1000], Stmt::store(&b, at(), value)));
+    measure(criterion, "multiply-add of 10000000", 10_000_000, &program, &[1, 2]);
+    let square = |name| buffer(name, &[512, 512]);
+    let (a, b, product) = (square("A"), square("B"), square("C"));
+    let source = Expr::load(&a, vec![v(y), v(c)]) * Expr::load(&b, vec![v(c), v(x)]);
+    let matmul = sum([&a, &b, &product], &[(y, 512), (x, 512)], &[(c, 512)], source);
+    measure(criterion, "matrix product 512x512x512", 512 * 512 * 512, &matmul, &[1, 2]);
+    let (data, weight) = (buffer("D", &[1, 58, 58, 64]), buffer("W", &[3, 3, 64, 64]));
+    let out = buffer("O", &[1, 56, 56, 64]);
+    let source = Expr::load(&data, vec![v(n), v(y) + v(ky), v(x) + v(kx), v(c)])
+        * Expr::load(&weight, vec![v(ky), v(kx), v(c), v(o)]);
+    let axes = [(n, 1), (y, 56), (x, 56), (o, 64)];
+    let conv = sum([&data, &weight, &out], &axes, &[(ky, 3), (kx, 3), (c, 64)], source);
+    let multiply_adds = 56 * 56 * 64 * 9 * 64;
+    measure(criterion, "convolution 3x3 of 64 channels, NHWC", multiply_adds, &conv, &[1, 2]);
+    let (data, weight) = (buffer("D", &[1, 16, 58, 58, 4]), buffer("W", &[16, 64, 3, 3, 4]));
+    let out = buffer("O", &[1, 16, 56, 56, 4]);
+    let quotient = || v(c).floor_div(Expr::int(4));
+    let source = Expr::load(&data, vec![v(n), quotient(), v(y) + v(ky), v(x) + v(kx), v(c).floor_mod(Expr::int(4))])
+        * Expr::load(&weight, vec![v(o), v(c), v(ky), v(kx), v(oi)]);
+    let axes = [(n, 1), (o, 16), (y, 56), (x, 56), (oi, 4)];
+    let conv = sum([&data, &weight, &out], &axes, &[(c, 64), (ky, 3), (kx, 3)], source);
+    measure(criterion, "convolution 3x3 of 64 channels, NCHW4c", multiply_adds, &conv, &[1, 2]);
+}
+
+/// Nests of few iterations each, which cost what it takes to enter them.
+fn small(criterion: &mut Criterion) {
+    let (i, j, k) = (Var::index("i"), Var::index("j"), Var::index("k"));
+    let (a, b, c) = (buffer("A", &[50000, 8]), buffer("B", &[50000, 8]), buffer("C", &[50000, 8]));
+    let one = Stmt::store(
+        &b,
+        vec![v(&i), v(&j)],
+        Expr::load(&a, vec![v(&i), v(&j)]) * Expr::float_of(2.0, ScalarType::Float32),
+    );
+    let two = Stmt::store(
+        &c,
+        vec![v(&i), v(&k)],
+        Expr::load(&a, vec![v(&i), v(&k)]) + Expr::float_of(2.0, ScalarType::Float32),
+    );
+    let body = Stmt::seq(vec![nest(&[&j], &[8], one), nest(&[&k], &[8], two)]);
+    let program = func(&[&a, &b, &c], nest(&[&i], &[50000], body));
+    measure(criterion, "small nests", 800_000, &program, &[1]);
+}
+
+criterion_group!(benches, relayout, sums, large, small);
+
 criterion_main!(benches);

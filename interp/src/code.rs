@@ -166,6 +166,8 @@ pub(crate) struct Access {
     pub(crate) indices: Vec<Reg>,
     /// The lane of the element, for a buffer of vectors.
     pub(crate) lane: usize,
+    /// The stream with the same elements, if the access is part of a plan and its indices are affine.
+    pub(crate) stream: Option<u32>,
 }
 
 /// A node of a compiled function.
@@ -239,17 +241,41 @@ pub(crate) struct Loop {
 /// loop of the nest.
 #[derive(Debug)]
 pub(crate) struct VectorizedNest {
-    /// Loop-invariant code.
-    pub(crate) pre: Code,
-    /// Computes the indices of the streams for the first iteration.
-    pub(crate) probe: Code,
-    /// The affine accesses of the nest, which the plan refers to by number.
-    pub(crate) streams: Vec<Stream>,
-    /// The inner loops of the nest, outermost first.
+    /// The loops inside the outermost one whose iterations make up blocks, outermost first.
     pub(crate) inner: Vec<NestLoop>,
     /// For each loop of the nest, outermost first, the number `k` by which indices divide its variable: streams see it as two loops,
     /// over `v // k` and over `v % k`, of which `k` divides the first value and the extent. 1 for a loop that is not split.
     pub(crate) splits: Vec<u64>,
+    /// Whether the iterations of a block may be numbered in any order: no phase combines them one after the other.
+    pub(crate) any_order: bool,
+    /// The parts of the body, in program order: a block runs one after the other.
+    pub(crate) phases: Vec<Phase>,
+    /// Pairs of streams of different phases, each with the number of its phase, that must not have an address in common in
+    /// different iterations.
+    pub(crate) across: Vec<[(usize, u32); 2]>,
+}
+
+impl VectorizedNest {
+    /// Whether blocks are whole iterations of the outermost loop, numbered in any order.
+    pub(crate) fn boxes(&self) -> bool {
+        self.any_order && self.splits.first() == Some(&1)
+    }
+}
+
+/// A part of a nest's body: straight-line code, or a reduction in loops of its own.
+#[derive(Debug)]
+pub(crate) struct Phase {
+    /// Loop-invariant code.
+    pub(crate) pre: Code,
+    /// Computes the indices of the streams for the first iteration.
+    pub(crate) probe: Code,
+    /// The affine accesses of the phase, which the plan refers to by number.
+    pub(crate) streams: Vec<Stream>,
+    /// The loops of the phase, outermost first, which a block runs in turn: every iteration of a block takes part in
+    /// each of theirs.
+    pub(crate) turns: Vec<NestLoop>,
+    /// For each of them the number by which it is split.
+    pub(crate) turn_splits: Vec<u64>,
     /// The body.
     pub(crate) plan: BlockPlan,
 }
@@ -263,13 +289,15 @@ pub(crate) struct NestLoop {
     pub(crate) extent: u64,
 }
 
-/// An access whose indices are affine in the loop variables of a nest: each loop adds a constant to each index.
+/// An access whose indices are affine in the loop variables of a nest and of a phase: each loop adds a constant to each index.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) view: u32,
     /// One entry for each axis.
     pub(crate) dims: Vec<StreamDim>,
     pub(crate) lane: usize,
+    /// Whether it may be out of bounds: it stands for accesses in branches, whose indices are checked then.
+    pub(crate) is_guarded: bool,
 }
 
 /// The index of a stream along one axis.
@@ -279,7 +307,8 @@ pub(crate) struct StreamDim {
     pub(crate) reg: Reg,
     /// Constant added to it: the distance to the first lane of a ramp.
     pub(crate) plus: i64,
-    /// Change of the index with one iteration of each loop of the nest, outermost first. A split loop has two entries.
+    /// Change of the index with one iteration of each loop of the nest and of the phase, outermost first. A split loop has
+    /// two entries.
     pub(crate) steps: Vec<i64>,
     /// Greatest value of the index type; an index beyond it would wrap.
     pub(crate) max: i128,

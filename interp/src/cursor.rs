@@ -8,7 +8,7 @@ use crate::compile::MAX_NEST;
 ///
 /// For `for y in 3: for x in 5: B[y, x]` in a buffer of 8 columns the loops are `(5, 1)` and `(3, 8)`. In a buffer of
 /// 5 columns the two loops are merged into `(15, 1)`, so that a whole block is one contiguous run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cursor {
     /// The memory slot of the cells.
     pub(crate) slot: usize,
@@ -21,44 +21,70 @@ pub(crate) struct Cursor {
     span: (i64, i64),
 }
 
+/// Evenly spaced cells of some iterations of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// The first of the iterations, counted from the start of the block.
+    pub(crate) at: usize,
+    /// Their number.
+    pub(crate) len: usize,
+    pub(crate) first: i64,
+    pub(crate) step: i64,
+}
+
+impl Run {
+    /// Whether another run has the same cells.
+    pub(crate) fn has_the_cells_of(&self, other: &Self) -> bool {
+        (self.first, self.step, self.len) == (other.first, other.step, other.len)
+    }
+}
+
 impl Cursor {
     /// A cursor over loops given as extent and distance in cells, outermost first. Returns `None` if a cell does not fit
     /// 63 bits or more than [`MAX_NEST`] loops remain after merging.
     pub(crate) fn new(slot: usize, first: i64, loops: impl DoubleEndedIterator<Item = (u64, i64)>) -> Option<Self> {
-        let mut cursor = Self { slot, first, dims: [(1, 0); MAX_NEST], rank: 1, span: (first, first) };
+        let mut cursor = Self::default();
+        cursor.set(slot, first, loops)?;
+        Some(cursor)
+    }
+
+    /// Makes it the cursor that [`Cursor::new`] returns.
+    pub(crate) fn set(
+        &mut self,
+        slot: usize,
+        first: i64,
+        loops: impl DoubleEndedIterator<Item = (u64, i64)>,
+    ) -> Option<()> {
+        (self.slot, self.first, self.rank, self.span) = (slot, first, 1, (first, first));
+        self.dims = [(1, 0); MAX_NEST];
         for (extent, step) in loops.rev() {
             if extent == 1 {
                 continue;
             }
             let reach = i64::try_from(extent.checked_sub(1)?).ok()?.checked_mul(step)?;
-            let span = &mut cursor.span;
+            let span = &mut self.span;
             *span = (span.0.checked_add(reach.min(0))?, span.1.checked_add(reach.max(0))?);
-            let (inner, distance) = &mut cursor.dims[cursor.rank - 1];
+            let (inner, distance) = &mut self.dims[self.rank - 1];
             if *inner == 1 {
                 (*inner, *distance) = (extent, step);
             } else if i64::try_from(*inner).ok().and_then(|inner| inner.checked_mul(*distance)) == Some(step) {
                 *inner = inner.checked_mul(extent)?;
             } else {
-                *cursor.dims.get_mut(cursor.rank)? = (extent, step);
-                cursor.rank += 1;
+                *self.dims.get_mut(self.rank)? = (extent, step);
+                self.rank += 1;
             }
         }
-        Some(cursor)
+        Some(())
     }
 
-    /// Splits the iterations `start .. start + len` into runs of evenly spaced cells and calls `each` for every run with
-    /// its position relative to `start`, its first cell, the distance between its cells and its length.
-    ///
-    /// # Errors
-    /// Stops at the first run for which `each` returns false, and returns the position of that run.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-    pub(crate) fn for_each_run(
-        &self,
-        start: u64,
-        len: usize,
-        mut each: impl FnMut(usize, i64, i64, usize) -> bool,
-    ) -> Result<(), usize> {
+    /// Number of iterations in which the cells are evenly spaced.
+    pub(crate) fn run_length(&self) -> u64 {
+        self.dims[0].0.max(1)
+    }
+
+    /// Splits the iterations `start .. start + len` into runs of evenly spaced cells, which replace those in `runs`.
+    pub(crate) fn runs(&self, start: u64, len: usize, runs: &mut Vec<Run>) {
+        runs.clear();
         let mut at = [0u64; MAX_NEST];
         let (mut rest, mut cell) = (start, self.first);
         for (at, &(extent, step)) in at.iter_mut().zip(&self.dims[..self.rank]) {
@@ -72,9 +98,7 @@ impl Cursor {
         let mut done = 0;
         while done < len {
             let count = usize::try_from(extent - at[0]).unwrap_or(usize::MAX).min(len - done);
-            if !each(done, cell, step, count) {
-                return Err(done);
-            }
+            runs.push(Run { at: done, len: count, first: cell, step });
             done += count;
             if done == len {
                 break;
@@ -92,7 +116,6 @@ impl Cursor {
                 *at = 0;
             }
         }
-        Ok(())
     }
 
     /// Whether no two iterations have the same cell: sorted by distance, each loop steps over everything that the
@@ -127,13 +150,12 @@ mod tests {
     use super::*;
 
     fn cells(cursor: &Cursor, start: u64, len: usize) -> Vec<i64> {
-        let mut cells = Vec::new();
-        let complete = cursor.for_each_run(start, len, |position, cell, step, count| {
-            assert_eq!(position, cells.len());
-            cells.extend((0..count).map(|at| cell + i64::try_from(at).unwrap() * step));
-            true
-        });
-        assert_eq!(complete, Ok(()));
+        let (mut runs, mut cells) = (Vec::new(), Vec::new());
+        cursor.runs(start, len, &mut runs);
+        for run in runs {
+            assert_eq!(run.at, cells.len());
+            cells.extend((0..run.len).map(|at| run.first + i64::try_from(at).unwrap() * run.step));
+        }
         cells
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{Bindings, Buffer, Scalar, ScalarType, StmtKind, gcd};
 
-use crate::block_run::BlockScratch;
+use crate::block_scratch::BlockScratch;
 use crate::code::{Access, Code, CompiledFunc, DynamicShape, Loop, Node, Op};
 use crate::config::{Config, Order, Trap, TrapKind};
 use crate::memory::{BadView, Definedness, Geometry, Memory, View};
@@ -25,11 +25,11 @@ pub(crate) struct Machine<'p> {
 
 /// The state of one thread.
 #[derive(Clone)]
-pub(crate) struct Frame {
+pub(crate) struct Frame<'m> {
     /// The registers of the compiled function.
     pub(crate) registers: Vec<u64>,
     /// The allocation in each memory slot, if one is alive.
-    pub(crate) memories: Vec<Option<Arc<Memory>>>,
+    pub(crate) memories: Vec<Option<Arc<Memory<'m>>>>,
     /// The view of each buffer, once its extents are known.
     pub(crate) views: Vec<Option<Arc<View>>>,
     /// Bytes of the arguments and of the allocations that are alive.

@@ -11,9 +11,10 @@
 //! written, a race, a division by zero, a false assertion. Bounds are always checked; [`Observers`] selects the other
 //! checks.
 //!
-//! Inside, `compile` turns statements into register code (`code`), `exec` runs it one iteration at a time, `block_plan`
-//! and `block_run` run innermost nests a block of iterations at a time, `spread` distributes loops over threads, and
-//! `independence` decides which serial loops may be distributed.
+//! Inside, `compile` turns statements into register code (`code`), and `exec` runs it one iteration at a time. Innermost nests
+//! run a block of iterations at a time: `block_build` makes a plan (`block_plan`) of a body, `block_run` enters a nest,
+//! `block_scratch` knows which cells a block has, and `block_exec` and `block_ops` run its operations. `cells` is the memory,
+//! `spread` distributes loops over threads, and `independence` decides which serial loops may be distributed.
 //!
 //! ```
 //! use tilewright_interp::{Arguments, Config, Tensor, fill, run};
@@ -36,9 +37,13 @@
 //! ```
 
 mod arguments;
+mod block_build;
+mod block_exec;
 mod block_ops;
 mod block_plan;
 mod block_run;
+mod block_scratch;
+mod cells;
 mod code;
 mod compile;
 mod config;

@@ -1,25 +1,19 @@
 //! Allocations, and the views through which buffers address them.
 //!
-//! Threads share allocations, so cells are atomic and all accesses are relaxed, which compiles to plain loads and stores
-//! on the usual machines. The cells of an allocation are as wide as the narrowest element of any buffer that aliases it;
+//! The cells of an allocation are as wide as the narrowest element of any buffer that aliases it;
 //! a wider element takes several cells, little endian.
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use tilewright_ir::ScalarType;
 
-/// The cells of an allocation, all of the same width.
-pub(crate) enum Cells {
-    U8(Vec<AtomicU8>),
-    U16(Vec<AtomicU16>),
-    U32(Vec<AtomicU32>),
-    U64(Vec<AtomicU64>),
-}
+use crate::cells::{CELLS_OF_A_TASK, Cells, Lane, for_each_cell, zeroed};
+use crate::cursor::Run;
 
 /// An allocation.
-pub(crate) struct Memory {
-    pub(crate) cells: Cells,
+pub(crate) struct Memory<'a> {
+    cells: Cells<'a>,
     /// One flag per cell; `None` if all cells count as defined.
     pub(crate) defined: Option<Vec<AtomicU8>>,
     /// Whether a cell must be defined to be read.
@@ -42,231 +36,94 @@ pub(crate) enum Definedness {
 /// The memory for an allocation is not available.
 pub(crate) struct OutOfMemory;
 
-/// `len` default values, made on several threads if there are many: the system finds memory when it is first written.
-fn zeroed<T: Default + Send>(len: usize) -> Result<Vec<T>, OutOfMemory> {
-    let mut items = Vec::new();
-    items.try_reserve_exact(len).map_err(|_| OutOfMemory)?;
-    if len <= CELLS_OF_A_TASK {
-        items.resize_with(len, T::default);
-    } else {
-        items.par_extend((0..len).into_par_iter().with_min_len(CELLS_OF_A_TASK).map(|_| T::default()));
-    }
-    Ok(items)
-}
-
-/// Calls `each` with the position and the cell of `len` cells that lie `step` apart.
-///
-/// Returns false if a cell is outside the allocation or `each` returns false for one; it may have been called for any
-/// of the cells then.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn for_each_cell<T>(cells: &[T], first: i64, step: i64, len: usize, mut each: impl FnMut(usize, &T) -> bool) -> bool {
-    let Some(last) = len.checked_sub(1).and_then(|last| i64::try_from(last).ok()) else { return true };
-    let (Ok(from), Ok(to)) = (usize::try_from(first), usize::try_from(first.wrapping_add(last.wrapping_mul(step))))
-    else {
-        return false;
-    };
-    let mut all = true;
-    // One branch for each kind of step, so that the contiguous and the constant case compile to simple loops.
-    match (step, cells.get(from..), usize::try_from(step)) {
-        (1, ..) => {
-            let Some(cells) = cells.get(from..from + len) else { return false };
-            for (at, cell) in cells.iter().enumerate() {
-                all &= each(at, cell);
-            }
-        }
-        (0, Some([cell, ..]), _) => (0..len).for_each(|at| all &= each(at, cell)),
-        (_, Some(cells), Ok(step @ 1..)) if to - from < cells.len() => {
-            for (at, cell) in cells.iter().step_by(step).take(len).enumerate() {
-                all &= each(at, cell);
-            }
-        }
-        (..0, ..) => {
-            let mut cell = first;
-            for at in 0..len {
-                let Some(here) = usize::try_from(cell).ok().and_then(|cell| cells.get(cell)) else { return false };
-                all &= each(at, here);
-                cell = cell.wrapping_add(step);
-            }
-        }
-        _ => return false,
-    }
-    all
-}
-
-/// Reads cells that lie `step` apart into `out`; false if one is outside the allocation.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn read_with<T>(cells: &[T], first: i64, step: i64, out: &mut [u64], get: impl Fn(&T) -> u64) -> bool {
-    for_each_cell(cells, first, step, out.len(), |at, cell| {
-        out[at] = get(cell);
-        true
-    })
-}
-
-/// Writes `values` to cells that lie `step` apart; false if one is outside the allocation.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn write_with<T>(cells: &[T], first: i64, step: i64, values: &[u64], set: impl Fn(&T, u64)) -> bool {
-    for_each_cell(cells, first, step, values.len(), |at, cell| {
-        set(cell, values[at]);
-        true
-    })
-}
-
-/// The number of cells that one task copies.
-const CELLS_OF_A_TASK: usize = 1 << 16;
-
-/// Cells made of little-endian bytes, on several threads where there are many.
-fn load_all<T: Send, const WIDTH: usize>(
-    bytes: &[u8],
-    cell: impl Fn([u8; WIDTH]) -> T + Sync,
-) -> Result<Vec<T>, OutOfMemory> {
-    let (words, _) = bytes.as_chunks::<WIDTH>();
-    let mut cells = Vec::new();
-    cells.try_reserve_exact(words.len()).map_err(|_| OutOfMemory)?;
-    if words.len() <= CELLS_OF_A_TASK {
-        cells.extend(words.iter().map(|word| cell(*word)));
-    } else {
-        cells.par_extend(words.par_iter().with_min_len(CELLS_OF_A_TASK).map(|word| cell(*word)));
-    }
-    Ok(cells)
-}
-
-/// Writes cells to bytes, on several threads where there are many.
-fn store_all<T: Sync, const WIDTH: usize>(cells: &[T], bytes: &mut [u8], store: impl Fn(&T, &mut [u8; WIDTH]) + Sync) {
-    let (words, _) = bytes.as_chunks_mut::<WIDTH>();
-    let task = |(cells, words): (&[T], &mut [[u8; WIDTH]])| {
-        cells.iter().zip(words).for_each(|(cell, word)| store(cell, word));
-    };
-    if cells.len() <= CELLS_OF_A_TASK {
-        task((cells, words));
-    } else {
-        cells.par_chunks(CELLS_OF_A_TASK).zip(words.par_chunks_mut(CELLS_OF_A_TASK)).for_each(task);
-    }
-}
-
-impl Memory {
-    /// Defined cells of `width` bytes (1, 2, 4 or 8) with the given contents, little endian.
-    pub(crate) fn of_bytes(width: u64, bytes: &[u8], id: usize) -> Result<Self, OutOfMemory> {
-        let cells = match width {
-            1 => Cells::U8(load_all(bytes, |[byte]| AtomicU8::new(byte))?),
-            2 => Cells::U16(load_all(bytes, |word| AtomicU16::new(u16::from_le_bytes(word)))?),
-            4 => Cells::U32(load_all(bytes, |word| AtomicU32::new(u32::from_le_bytes(word)))?),
-            _ => Cells::U64(load_all(bytes, |word| AtomicU64::new(u64::from_le_bytes(word)))?),
-        };
-        Ok(Self { cells, defined: None, check: false, id })
-    }
-
-    /// `len` cells of `width` bytes (1, 2, 4 or 8), all 0, and undefined if that is tracked.
-    pub(crate) fn new(width: u64, len: usize, definedness: Definedness, id: usize) -> Result<Self, OutOfMemory> {
-        let cells = match width {
-            1 => Cells::U8(zeroed(len)?),
-            2 => Cells::U16(zeroed(len)?),
-            4 => Cells::U32(zeroed(len)?),
-            _ => Cells::U64(zeroed(len)?),
-        };
+impl<'a> Memory<'a> {
+    /// Defined cells, unless `definedness` says that none is yet.
+    pub(crate) fn of_cells(cells: Cells<'a>, definedness: Definedness, id: usize) -> Result<Self, OutOfMemory> {
         let defined = match definedness {
             Definedness::Untracked => None,
-            Definedness::Tracked | Definedness::Checked => Some(zeroed(len)?),
+            Definedness::Tracked | Definedness::Checked => Some(zeroed(cells.len())?),
         };
         Ok(Self { cells, defined, check: definedness == Definedness::Checked, id })
     }
 
+    /// `len` cells of `width` bytes (1, 2, 4 or 8), all 0, and undefined if that is tracked.
+    pub(crate) fn new(width: u64, len: usize, definedness: Definedness, id: usize) -> Result<Self, OutOfMemory> {
+        Self::of_cells(Cells::zeroed(width, len)?, definedness, id)
+    }
+
+    /// Whether the cells are bytes that somebody else owns.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.cells.is_lent()
+    }
+
     /// Number of cells.
     pub(crate) fn len(&self) -> usize {
-        match &self.cells {
-            Cells::U8(cells) => cells.len(),
-            Cells::U16(cells) => cells.len(),
-            Cells::U32(cells) => cells.len(),
-            Cells::U64(cells) => cells.len(),
-        }
+        self.cells.len()
     }
 
     /// The bits of a cell; `None` if it is outside the allocation.
     #[inline]
     pub(crate) fn get(&self, cell: usize) -> Option<u64> {
-        Some(match &self.cells {
-            Cells::U32(cells) => cells.get(cell)?.load(Relaxed).into(),
-            Cells::U8(cells) => cells.get(cell)?.load(Relaxed).into(),
-            Cells::U16(cells) => cells.get(cell)?.load(Relaxed).into(),
-            Cells::U64(cells) => cells.get(cell)?.load(Relaxed),
-        })
+        self.cells.get(cell)
     }
 
     /// Writes the low bits to a cell and marks it defined; `None` if it is outside the allocation.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
     pub(crate) fn set(&self, cell: usize, bits: u64) -> Option<()> {
-        match &self.cells {
-            Cells::U32(cells) => cells.get(cell)?.store(bits as u32, Relaxed),
-            Cells::U8(cells) => cells.get(cell)?.store(bits as u8, Relaxed),
-            Cells::U16(cells) => cells.get(cell)?.store(bits as u16, Relaxed),
-            Cells::U64(cells) => cells.get(cell)?.store(bits, Relaxed),
-        }
+        self.cells.set(cell, bits)?;
         if let Some(defined) = &self.defined {
             defined.get(cell)?.store(1, Relaxed);
         }
         Some(())
     }
 
-    /// Reads the cells `cell`, `cell + step`, and so on into `out`; false if one is outside the allocation or undefined
-    /// where that is checked.
-    #[inline]
-    pub(crate) fn read_run(&self, cell: i64, step: i64, out: &mut [u64]) -> bool {
+    /// Reads the cells of runs, moved by `shift`, into `out`; false if one is outside the allocation or undefined where that
+    /// is checked.
+    pub(crate) fn read_runs<L: Lane>(&self, runs: &[Run], shift: i64, out: &mut [L]) -> bool {
+        let is_defined = |defined: &[AtomicU8], run: &Run| {
+            let first = run.first.wrapping_add(shift);
+            for_each_cell(defined, first, run.step, run.len, |_, flag| flag.load(Relaxed) != 0)
+        };
         let readable = match &self.defined {
-            Some(defined) if self.check => {
-                for_each_cell(defined, cell, step, out.len(), |_, flag| flag.load(Relaxed) != 0)
-            }
+            Some(defined) if self.check => runs.iter().all(|run| is_defined(defined, run)),
             _ => true,
         };
-        readable
-            && match &self.cells {
-                Cells::U32(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::U8(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::U16(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::U64(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed)),
-            }
+        readable && self.cells.read(runs, shift, out)
     }
 
-    /// Writes the low bits of the values to the cells `cell`, `cell + step`, and so on, and marks them defined; false if
-    /// one is outside the allocation.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
-    pub(crate) fn write_run(&self, cell: i64, step: i64, values: &[u64]) -> bool {
-        let len = values.len();
-        let written = match &self.cells {
-            Cells::U32(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u32, Relaxed)),
-            Cells::U8(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u8, Relaxed)),
-            Cells::U16(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u16, Relaxed)),
-            Cells::U64(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits, Relaxed)),
-        };
+    /// The elements of `len` neighbouring cells as `float32`, if nobody writes the memory and all of it is defined.
+    pub(crate) fn fixed_floats(&self, first: i64, len: usize) -> Option<&[f32]> {
+        if self.defined.is_some() { None } else { self.cells.fixed_floats(first, len) }
+    }
+
+    /// Writes the low bits of the values to the cells of runs, moved by `shift`, and marks them defined; false if one is outside the
+    /// allocation.
+    pub(crate) fn write_runs<L: Lane>(&self, runs: &[Run], shift: i64, values: &[L]) -> bool {
+        let written = self.cells.write(runs, shift, values);
         let mark = |_, flag: &AtomicU8| {
             flag.store(1, Relaxed);
             true
         };
-        written && self.defined.as_ref().is_none_or(|defined| for_each_cell(defined, cell, step, len, mark))
+        let mut marked = |defined: &[AtomicU8]| {
+            runs.iter().all(|run| for_each_cell(defined, run.first.wrapping_add(shift), run.step, run.len, mark))
+        };
+        written && self.defined.as_deref().is_none_or(&mut marked)
     }
 
     /// Reads `cells[i]` into `out[i]` wherever the mask is not 0; false if one is outside the allocation or undefined
     /// where that is checked.
-    pub(crate) fn read_cells(&self, cells: &[i64], mask: Option<&[u64]>, out: &mut [u64]) -> bool {
-        cells.iter().zip(out).enumerate().all(|(at, (&cell, out))| {
-            if mask.is_some_and(|mask| mask[at] == 0) {
-                return true;
-            }
-            let cell = usize::try_from(cell).unwrap_or(usize::MAX);
-            let bits = self.get(cell).filter(|_| self.is_readable(cell));
-            *out = bits.unwrap_or(0);
-            bits.is_some()
-        })
+    pub(crate) fn read_cells<L: Lane>(&self, cells: &[i64], mask: Option<&[u64]>, out: &mut [L]) -> bool {
+        let is_readable = |(at, &cell): (usize, &i64)| {
+            mask.is_some_and(|mask| mask[at] == 0) || self.is_readable(usize::try_from(cell).unwrap_or(usize::MAX))
+        };
+        (!self.check || cells.iter().enumerate().all(is_readable)) && self.cells.gather(cells, mask, out)
     }
 
     /// Writes `values[i]` to `cells[i]` wherever the mask is not 0; false if one is outside the allocation.
-    pub(crate) fn write_cells(&self, cells: &[i64], mask: Option<&[u64]>, values: &[u64]) -> bool {
-        cells.iter().zip(values).enumerate().all(|(at, (&cell, &bits))| {
+    pub(crate) fn write_cells<L: Lane>(&self, cells: &[i64], mask: Option<&[u64]>, values: &[L]) -> bool {
+        cells.iter().zip(values).enumerate().all(|(at, (&cell, &value))| {
             let skipped = mask.is_some_and(|mask| mask[at] == 0);
-            skipped || self.set(usize::try_from(cell).unwrap_or(usize::MAX), bits).is_some()
+            skipped || self.set(usize::try_from(cell).unwrap_or(usize::MAX), value.bits()).is_some()
         })
     }
 
@@ -287,17 +144,18 @@ impl Memory {
 
     /// Copies the cells to little-endian bytes, on several threads where there are many; excess bytes or cells are left alone.
     pub(crate) fn read_bytes(&self, bytes: &mut [u8]) {
-        match &self.cells {
-            Cells::U8(cells) => store_all(cells, bytes, |cell, to: &mut [u8; 1]| *to = [cell.load(Relaxed)]),
-            Cells::U16(cells) => store_all(cells, bytes, |cell, to| *to = cell.load(Relaxed).to_le_bytes()),
-            Cells::U32(cells) => store_all(cells, bytes, |cell, to| *to = cell.load(Relaxed).to_le_bytes()),
-            Cells::U64(cells) => store_all(cells, bytes, |cell, to| *to = cell.load(Relaxed).to_le_bytes()),
-        }
+        self.cells.read_bytes(bytes);
     }
 
-    /// For each lane, which takes `cells` cells, whether all of them are defined; `None` if that is not tracked.
+    /// For each lane, which takes `cells` cells, whether all of them are defined; `None` if they are in all lanes.
     pub(crate) fn flags(&self, cells: usize) -> Option<Vec<bool>> {
         let flags = self.defined.as_ref()?;
+        let tasks = flags.par_chunks(CELLS_OF_A_TASK);
+        // Bytes are combined without a branch, which is faster where all are set, as usual.
+        let all = tasks.map(|flags| flags.iter().fold(1, |all, flag| all & flag.load(Relaxed)) != 0);
+        if all.reduce(|| true, |a, b| a && b) {
+            return None;
+        }
         let lanes = flags.par_chunks_exact(cells.max(1)).with_min_len(CELLS_OF_A_TASK);
         Some(lanes.map(|lane| lane.iter().all(|flag| flag.load(Relaxed) != 0)).collect())
     }

@@ -52,7 +52,6 @@ pub(crate) fn evaluate(
     let done = |value: i64| Ok(value.cast_unsigned());
     let narrow = |value: i64| Ok(wrap(ScalarType::Int32, value).cast_unsigned());
     let nonzero = |value: i64| if value == 0 { Err(ScalarError::DivisionByZero) } else { Ok(value) };
-    #[expect(clippy::float_cmp, reason = "IEEE equality is the operator's meaning")]
     match op {
         Op::Move => Ok(a()),
         Op::Add => done(x().wrapping_add(y())),
@@ -81,15 +80,10 @@ pub(crate) fn evaluate(
             shift(instr.ty, b()).map(|by| (a() & (u64::MAX >> (64 - instr.ty.bits()))) >> by)
         }
         Op::Shr => shift(instr.ty, b()).map(|by| (x() >> by).cast_unsigned()),
-        Op::AddF32 => Ok(f32_bits(fx() + fy())),
-        Op::SubF32 => Ok(f32_bits(fx() - fy())),
-        Op::MulF32 => Ok(f32_bits(fx() * fy())),
-        Op::DivF32 => Ok(f32_bits(fx() / fy())),
-        Op::MinF32 => Ok(f32_bits(min_f32(fx(), fy()))),
-        Op::MaxF32 => Ok(f32_bits(-min_f32(-fx(), -fy()))),
-        Op::EqF32 => Ok(u64::from(fx() == fy())),
-        Op::LtF32 => Ok(u64::from(fx() < fy())),
-        Op::LeF32 => Ok(u64::from(fx() <= fy())),
+        Op::AddF32 | Op::SubF32 | Op::MulF32 | Op::DivF32 | Op::MinF32 | Op::MaxF32 => {
+            Ok(f32_bits(float_arithmetic(op, fx(), fy())))
+        }
+        Op::EqF32 | Op::LtF32 | Op::LeF32 => Ok(u64::from(float_comparison(op, fx(), fy()))),
         Op::AddF64 => Ok((dx() + dy()).to_bits()),
         Op::SubF64 => Ok((dx() - dy()).to_bits()),
         Op::MulF64 => Ok((dx() * dy()).to_bits()),
@@ -100,6 +94,33 @@ pub(crate) fn evaluate(
         Op::Binary | Op::Unary | Op::Call | Op::Cast => evaluate_by_table(instr, a(), b()),
         // `Machine::run_code` executes these itself.
         Op::JumpIfZero | Op::Jump | Op::Load | Op::Store | Op::LoadStream | Op::StoreStream | Op::Assert => Ok(0),
+    }
+}
+
+/// The value of an arithmetic operator on `float32`; `a` for any other operator.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "merged into the loops over it, where the operator is known")]
+pub(crate) fn float_arithmetic(op: Op, a: f32, b: f32) -> f32 {
+    match op {
+        Op::AddF32 => a + b,
+        Op::SubF32 => a - b,
+        Op::MulF32 => a * b,
+        Op::DivF32 => a / b,
+        Op::MinF32 => min_f32(a, b),
+        Op::MaxF32 => -min_f32(-a, -b),
+        _ => a,
+    }
+}
+
+/// The value of a comparison of `float32`: equal, less, or less or equal.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "merged into the loops over it, where the operator is known")]
+#[expect(clippy::float_cmp, reason = "IEEE equality is the operator's meaning")]
+pub(crate) fn float_comparison(op: Op, a: f32, b: f32) -> bool {
+    match op {
+        Op::EqF32 => a == b,
+        Op::LtF32 => a < b,
+        _ => a <= b,
     }
 }
 
@@ -147,6 +168,7 @@ fn shift(ty: ScalarType, amount: u64) -> Result<u32, ScalarError> {
 }
 
 /// `BinaryOp::Min` of the operator table: `b` if `a` is NaN, and `a` if the operands compare equal.
+#[inline]
 fn min_f32(a: f32, b: f32) -> f32 {
     if (a.is_nan() && !sabotage::on("minimum-keeps-nan")) || b < a { b } else { a }
 }

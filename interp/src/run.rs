@@ -7,7 +7,8 @@ use tilewright_ir::phases::{Barriers, has_groups, without_barriers};
 use tilewright_ir::{Buffer, Diagnostic, Expr, PrimFunc, Validated, Var};
 
 use crate::arguments::{argument_error, bind_arguments, stored_data_vars};
-use crate::block_run::BlockScratch;
+use crate::block_scratch::BlockScratch;
+use crate::cells::Cells;
 use crate::compile::{Setup, compile};
 use crate::config::{Argument, Arguments, Config, Order, Report, RunError, TrapKind};
 use crate::exec::{Frame, Machine, view_of};
@@ -15,6 +16,7 @@ use crate::memory::{BadView, Definedness, Memory, View};
 use crate::num::encode;
 use crate::race::Race;
 use crate::reference;
+use crate::tensor::Tensor;
 
 /// Stack of each thread that runs a program, in bytes: allocations in one another recurse, with 1 KiB of stack for each in a
 /// release build and 4 KiB in one without optimization. Readers open at most some thousand of them.
@@ -87,7 +89,9 @@ fn run_function(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Resul
         scratch: BlockScratch::default(),
         race: config.observers.race.then(|| Box::new(Race::new())),
     };
-    let passed = load_arguments(func, args, config, &setup, &mut frame)?;
+    let stored = stored_data_vars(func);
+    let mut held = hold_arguments(func, args, &stored)?;
+    let passed = load_arguments(func, args, config, &setup, &mut held, &mut frame)?;
     let machine = Machine { program: &program, config, threads };
     if threads == 1 {
         machine.run_nodes(&program.nodes, &mut frame)?;
@@ -98,28 +102,83 @@ fn run_function(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Resul
         })?;
         pool.install(|| machine.run_nodes(&program.nodes, &mut frame))?;
     }
-    let stored = stored_data_vars(func);
+    let mut flags = Vec::new();
     // Only here are the arguments changed: a trap has returned before.
     for (position, memory, view) in passed {
         let buffer = func.params.get(position).and_then(|param| func.param_buffer(param));
         if buffer.is_some_and(|buffer| !stored.contains(&buffer.data)) {
             continue;
         }
-        // A packed buffer is copied as a whole; strides and offsets need one lane at a time.
+        // A packed buffer is copied as a whole, unless its cells are the bytes; strides and offsets need one lane at a time.
         if let Some(Argument::Tensor(tensor)) = args.params.get_mut(position) {
             let packed = buffer.is_some_and(|buffer| buffer.strides.is_none()) && view.offset == 0;
-            if packed && memory.len() == tensor.lane_count() * view.per_lane {
+            if memory.is_lent() {
+                flags.push((position, memory.flags(view.per_lane)));
+            } else if packed && memory.len() == tensor.lane_count() * view.per_lane {
                 tensor.read_from(&memory, view.per_lane);
-                continue;
+            } else {
+                for_each_lane(tensor.dtype().lanes, &view, |lane, cell| {
+                    let raw = memory.get_wide(cell, view.per_lane, view.width).unwrap_or(0);
+                    let defined = (cell..cell + view.per_lane).all(|cell| memory.is_defined(cell));
+                    tensor.set_raw(lane, raw, defined);
+                });
             }
-            for_each_lane(tensor.dtype().lanes, &view, |lane, cell| {
-                let raw = memory.get_wide(cell, view.per_lane, view.width).unwrap_or(0);
-                let defined = (cell..cell + view.per_lane).all(|cell| memory.is_defined(cell));
-                tensor.set_raw(lane, raw, defined);
-            });
         }
     }
-    Ok(Report { iterations: frame.iterations, parallel_loops: frame.parallel_loops, threads })
+    let report = Report { iterations: frame.iterations, parallel_loops: frame.parallel_loops, threads };
+    drop(frame);
+    for (position, flags) in flags {
+        if let (Some(Argument::Tensor(tensor)), Some(Held::Own(bytes))) =
+            (args.params.get_mut(position), held.get_mut(position))
+        {
+            tensor.replace(std::mem::take(bytes), flags);
+        }
+    }
+    Ok(report)
+}
+
+/// The bytes of an argument while a program runs on them.
+enum Held {
+    Nothing,
+    /// Those of the tensor, which the program only reads.
+    Shared(Arc<Vec<u8>>),
+    /// Bytes that the program writes and that become the tensor's.
+    Own(Vec<u8>),
+}
+
+/// The bytes that the memory of each parameter can be made of: those of its tensor, or a copy if the program writes it and
+/// may trap.
+fn hold_arguments(func: &PrimFunc, args: &Arguments, stored: &[Var]) -> Result<Vec<Held>, Diagnostic> {
+    let hold = |(param, arg): (&Var, &Argument)| {
+        let (Some(buffer), Argument::Tensor(tensor)) = (func.param_buffer(param), arg) else {
+            return Ok(Held::Nothing);
+        };
+        if !stored.contains(&buffer.data) {
+            return Ok(Held::Shared(tensor.shared_bytes()));
+        }
+        let refused = || argument_error(format!("there is no memory for parameter `{buffer}`"));
+        if tensor.is_none_defined() {
+            let bytes = Tensor::undefined(tensor.dtype(), tensor.shape()).map(Tensor::into_bytes);
+            return bytes.map(Held::Own).map_err(|_| refused());
+        }
+        if !tensor.is_all_defined() {
+            return Ok(Held::Nothing);
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(tensor.bytes().len()).map_err(|_| refused())?;
+        bytes.extend_from_slice(tensor.bytes());
+        Ok(Held::Own(bytes))
+    };
+    func.params.iter().zip(&args.params).map(hold).collect()
+}
+
+/// The memory that the bytes of an argument are; `None` if they cannot be.
+fn cells_of(held: &mut Held, width: u64) -> Option<Cells<'_>> {
+    match held {
+        Held::Nothing => None,
+        Held::Shared(bytes) => Cells::fixed(width, bytes),
+        Held::Own(bytes) => Cells::lent(width, bytes),
+    }
 }
 
 /// Assigns a memory slot to each data variable; returns the slots and, for each, the bytes of the narrowest element that
@@ -156,21 +215,22 @@ fn static_views(setup: &Setup<'_>) -> Result<Vec<Option<Arc<View>>>, Diagnostic>
 }
 
 /// Position of the parameter, its memory and its view, for each tensor argument.
-type LoadedTensors = Vec<(usize, Arc<Memory>, Arc<View>)>;
+type LoadedTensors<'m> = Vec<(usize, Arc<Memory<'m>>, Arc<View>)>;
 
-/// Allocates memory for the tensor arguments and copies them into it.
+/// Makes the memory of the tensor arguments: of the bytes held for them, or a copy.
 ///
 /// # Errors
 /// Two parameters share a data variable, a view starts before its memory, or there is not enough memory.
-fn load_arguments(
+fn load_arguments<'m>(
     func: &PrimFunc,
     args: &Arguments,
     config: &Config,
     setup: &Setup<'_>,
-    frame: &mut Frame,
-) -> Result<LoadedTensors, Diagnostic> {
+    held: &'m mut [Held],
+    frame: &mut Frame<'m>,
+) -> Result<LoadedTensors<'m>, Diagnostic> {
     let mut passed = LoadedTensors::new();
-    for (position, (param, arg)) in func.params.iter().zip(&args.params).enumerate() {
+    for (position, ((param, arg), held)) in func.params.iter().zip(&args.params).zip(held).enumerate() {
         let (Some(buffer), Argument::Tensor(tensor)) = (func.param_buffer(param), arg) else { continue };
         let number = setup.buffers.iter().position(|other| other == buffer).unwrap_or(0);
         let Some(view) = frame.views[number].clone() else { continue };
@@ -187,7 +247,8 @@ fn load_arguments(
         }
         let refused = || argument_error(format!("there is no memory for parameter `{buffer}`"));
         let count = usize::try_from(cells).map_err(|_| refused())?;
-        let whole = tensor.is_all_defined() && tensor.lane_count() * view.per_lane == count;
+        let fits = tensor.lane_count() * view.per_lane == count;
+        let whole = tensor.is_all_defined() && fits;
         let id = frame.race.as_mut().map_or(0, |race| race.new_memory_id());
         // Definedness is tracked even if it is not checked, so that elements that were undefined and not written are
         // still undefined in the result.
@@ -196,11 +257,14 @@ fn load_arguments(
             (false, true) => Definedness::Checked,
             (false, false) => Definedness::Tracked,
         };
-        let is_packed = whole && buffer.strides.is_none() && view.offset == 0;
-        let memory = if is_packed {
-            Memory::of_bytes(view.width, tensor.bytes(), id)
-        } else {
-            Memory::new(view.width, count, definedness, id)
+        let is_packed = fits && buffer.strides.is_none() && view.offset == 0 && (whole || tensor.is_none_defined());
+        let cells = if is_packed { cells_of(held, view.width) } else { None };
+        let memory = match cells {
+            Some(cells) => Memory::of_cells(cells, definedness, id),
+            None if is_packed && whole => {
+                Cells::copied(view.width, tensor.bytes()).and_then(|cells| Memory::of_cells(cells, definedness, id))
+            }
+            None => Memory::new(view.width, count, definedness, id),
         };
         let memory = Arc::new(memory.map_err(|_| refused())?);
         if !is_packed && !tensor.is_none_defined() {

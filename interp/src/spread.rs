@@ -48,7 +48,8 @@ impl Machine<'_> {
         let chunks = extent.min(self.threads as u64 * 8);
         let size = if sabotage::on("spread-drops-rest") { extent / chunks } else { extent.div_ceil(chunks) };
         // The vectorized form of a split loop needs whole parts.
-        let size = size.next_multiple_of(inner.vectorized.as_ref().map_or(1, |nest| nest.splits[0]));
+        let size = size
+            .next_multiple_of(inner.vectorized.as_ref().map_or(1, |nest| nest.splits.first().copied().unwrap_or(1)));
         let failed = AtomicU64::new(u64::MAX);
         let run = |chunk: u64| -> Result<u64, Box<Trap>> {
             let mut frame = template.clone();

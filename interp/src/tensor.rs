@@ -362,6 +362,12 @@ impl Tensor {
         self.defined = memory.flags(cells).map_or(Defined::All, Defined::of);
     }
 
+    /// Replaces all elements by bytes, and the flags; without flags, all elements are defined.
+    pub(crate) fn replace(&mut self, bytes: Vec<u8>, flags: Option<Vec<bool>>) {
+        self.bytes = Arc::new(bytes);
+        self.defined = flags.map_or(Defined::All, Defined::of);
+    }
+
     /// Bytes of a lane.
     fn width(&self) -> usize {
         match self.dtype.scalar.bytes() {

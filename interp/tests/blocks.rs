@@ -224,13 +224,13 @@ fn the_operands_of_a_reduction_keep_their_order() {
 
 #[test]
 fn a_recurrence_runs_in_program_order() {
-    let target = Buffer::compact("B", ScalarType::Int64, vec![Expr::int(700)]);
+    let target = Buffer::compact("B", ScalarType::Int64, vec![Expr::int(1300)]);
     let i = Var::index("i");
-    for distance in [1, 2, 255, 256, 257] {
+    for distance in [1, 2, 255, 256, 511, 512, 513] {
         let value = Expr::load(&target, vec![v(&i)]) + Expr::load(&target, vec![v(&i) + Expr::int(1)]);
         let store = Stmt::store(&target, vec![v(&i) + Expr::int(distance)], value);
-        let body = Stmt::for_loop(&i, Expr::int(700 - distance), ForKind::Serial, store);
-        assert!(agree(&func(&[&target], body), &Arguments::tensors([filled(ScalarType::Int64, &[700], 9)])));
+        let body = Stmt::for_loop(&i, Expr::int(1300 - distance), ForKind::Serial, store);
+        assert!(agree(&func(&[&target], body), &Arguments::tensors([filled(ScalarType::Int64, &[1300], 9)])));
     }
 }
 
@@ -273,4 +273,42 @@ fn lanes_of_vectors_and_if_then_else_run_in_blocks() {
     let got = result.tensor(1).unwrap();
     let expected = |lane: usize| tensor.get_f64(if lane >= 12 { lane - 12 } else { lane });
     assert!((0..33 * 4).all(|lane| got.get_f64(lane) == expected(lane)));
+}
+
+#[test]
+fn guarded_accesses_are_in_bounds_where_their_condition_holds() {
+    let [o, x, i] = &["o", "x", "i"].map(Var::index);
+    for ty in [ScalarType::Float32, ScalarType::Int16, ScalarType::UInt64, ScalarType::BFloat16] {
+        for (channels, limit) in [(11, 11), (12, 11), (11, 12), (10, 7), (12, 12)] {
+            let source = Buffer::compact("A", ty, vec![Expr::int(9), Expr::int(channels)]);
+            let target = Buffer::compact("B", ty, vec![Expr::int(3), Expr::int(9), Expr::int(4)]);
+            let channel = || v(o) * Expr::int(4) + v(i);
+            let value = Expr::load(&source, vec![v(x), channel()]);
+            let store = Stmt::store(&target, vec![v(o), v(x), v(i)], value.clone() + value);
+            let zero = Expr::Cast(ty.into(), SharedExpr::new(v(x)));
+            let other = Stmt::store(&target, vec![v(o), v(x), v(i)], zero);
+            for else_body in [None, Some(Arc::new(other))] {
+                let cond = channel().lt(Expr::int(limit));
+                let then_body = Arc::new(store.clone());
+                let body = Stmt::new(StmtKind::If { cond, then_body, else_body });
+                let nest = [(o, 3), (x, 9), (i, 4)].into_iter().rev();
+                let body = nest
+                    .fold(body, |body, (var, extent)| Stmt::for_loop(var, Expr::int(extent), ForKind::Serial, body));
+                let program = func(&[&source, &target], body);
+                let shape = [9, channels.unsigned_abs()];
+                let whole = Tensor::from_fn(ty, &shape, |lane| tilewright_ir::Scalar::Int(lane as i128 % 50)).unwrap();
+                // Undefined where no iteration may read it, and in one place where some iteration does.
+                for hole in [None, Some(40)] {
+                    let mut given = Tensor::undefined(ty, &shape).unwrap();
+                    let lanes = 0..whole.lane_count();
+                    let within = |lane: usize| i64::try_from(lane).unwrap() % channels < limit;
+                    let in_guard = |lane: &usize| within(*lane) && Some(*lane) != hole;
+                    lanes.filter(in_guard).for_each(|lane| given.set(lane, whole.get(lane).unwrap()));
+                    let empty = Tensor::undefined(ty, &[3, 9, 4]).unwrap();
+                    let fine = agree(&program, &Arguments::tensors([given, empty]));
+                    assert_eq!(fine, limit <= channels && (hole.is_none() || 40 % channels >= limit));
+                }
+            }
+        }
+    }
 }

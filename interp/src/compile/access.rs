@@ -31,27 +31,31 @@ impl<'a> Compiler<'_, 'a> {
     /// Compiles a load.
     pub(super) fn load(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<LaneRegs, Diagnostic> {
         let ty = buffer.dtype.scalar;
-        if let Some(streams) = self.streams(buffer, indices)? {
+        let in_branch = self.is_in_branch();
+        let streams = self.streams(buffer, indices, in_branch)?;
+        if let (Some(streams), false) = (&streams, in_branch) {
             return streams
-                .into_iter()
-                .map(|stream| self.emit_load(Instr::new(Op::LoadStream, ty, [stream, 0, 0])))
+                .iter()
+                .map(|&stream| self.emit_load(Instr::new(Op::LoadStream, ty, [stream, 0, 0])))
                 .collect();
         }
-        let accesses = self.accesses(buffer, indices)?;
+        let accesses = self.accesses(buffer, indices, streams.as_deref())?;
         accesses.into_iter().map(|access| self.emit_load(Instr::new(Op::Load, ty, [access, 0, 0]))).collect()
     }
 
     /// Compiles a store. Indices are evaluated before the value, as `ir` defines it.
     pub(super) fn store(&mut self, buffer: &'a Buffer, indices: &'a [Expr], value: &'a Expr) -> Result<(), Diagnostic> {
         let ty = buffer.dtype.scalar;
-        if let Some(streams) = self.streams(buffer, indices)? {
+        let in_branch = self.is_in_branch();
+        let streams = self.streams(buffer, indices, in_branch)?;
+        if let (Some(streams), false) = (&streams, in_branch) {
             let values = self.expr(value)?;
-            for (stream, value) in streams.into_iter().zip(values) {
+            for (&stream, value) in streams.iter().zip(values) {
                 self.emit(Instr::new(Op::StoreStream, ty, [stream, value, 0]))?;
             }
             return Ok(());
         }
-        let accesses = self.accesses(buffer, indices)?;
+        let accesses = self.accesses(buffer, indices, streams.as_deref())?;
         let values = self.expr(value)?;
         for (access, value) in accesses.into_iter().zip(values) {
             self.emit(Instr::new(Op::Store, ty, [access, value, 0]))?;
@@ -67,17 +71,29 @@ impl<'a> Compiler<'_, 'a> {
         Ok(d)
     }
 
-    /// Emits the indices and returns the numbers of the accesses, one for each lane.
-    fn accesses(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Vec<Reg>, Diagnostic> {
+    /// Whether the current position is in a branch: each around it adds a scope to the one of the body.
+    fn is_in_branch(&self) -> bool {
+        self.levels.last().is_some_and(|level| level.numberings.len() > 1)
+    }
+
+    /// Emits the indices and returns the numbers of the accesses, one for each lane, which have the elements of the streams.
+    fn accesses(
+        &mut self,
+        buffer: &'a Buffer,
+        indices: &'a [Expr],
+        streams: Option<&[Reg]>,
+    ) -> Result<Vec<Reg>, Diagnostic> {
         let view = self.view(buffer)?;
         let values = indices.iter().map(|index| self.expr(index)).collect::<Result<Vec<_>, _>>()?;
         let layout: Vec<_> = lane_layout(buffer, index_lanes(indices)).collect();
         let wanted = self.lanes_of(u16::try_from(layout.len()).map_err(|_| super::too_large())?);
         wanted
-            .map(|place| {
+            .enumerate()
+            .map(|(number, place)| {
                 let (at, lane) = layout[usize::from(place)];
+                let stream = streams.and_then(|streams| streams.get(number)).copied();
                 let indices = values.iter().map(|lanes| *lanes.get(at).unwrap_or(&lanes[0])).collect();
-                self.access(Access { view, indices, lane })
+                self.access(Access { view, indices, lane, stream })
             })
             .collect()
     }
@@ -85,14 +101,15 @@ impl<'a> Compiler<'_, 'a> {
     /// The streams of an access, one for each lane. `None` unless code for a block plan is being compiled and all indices
     /// are affine in the loop variables.
     ///
-    /// An access in a branch is not a stream: the bounds of a stream must hold in every iteration, and such an access is
-    /// often in bounds only where its condition holds.
-    fn streams(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Option<Vec<Reg>>, Diagnostic> {
+    /// The bounds of a stream must hold in every iteration, but an access in a branch is often in bounds only where its
+    /// condition holds. Its stream is guarded: used where it is in bounds anyway.
+    fn streams(
+        &mut self,
+        buffer: &'a Buffer,
+        indices: &'a [Expr],
+        is_guarded: bool,
+    ) -> Result<Option<Vec<Reg>>, Diagnostic> {
         let Some(context) = &self.nest_context else { return Ok(None) };
-        // Each branch around the current position adds a scope to the one of the body.
-        if self.levels.last().is_some_and(|level| level.numberings.len() > 1) {
-            return Ok(None);
-        }
         let mut parts = Vec::with_capacity(indices.len());
         // All indices are examined before code is emitted, so that nothing is left in the probe if one is not affine.
         for index in indices {
@@ -119,18 +136,19 @@ impl<'a> Compiler<'_, 'a> {
             let plus = |stride: i64| i64::try_from(at).unwrap_or(i64::MAX).saturating_mul(stride_of(stride));
             let dims: Vec<_> =
                 dims.iter().map(|(dim, stride)| StreamDim { plus: plus(*stride), ..dim.clone() }).collect();
-            numbers.push(self.stream(view, dims, lane)?);
+            numbers.push(self.stream(Stream { view, dims, lane, is_guarded })?);
         }
         Ok(Some(numbers))
     }
 
     /// The number of a stream; equal streams share one.
-    fn stream(&mut self, view: u32, dims: Vec<StreamDim>, lane: usize) -> Result<Reg, Diagnostic> {
+    fn stream(&mut self, stream: Stream) -> Result<Reg, Diagnostic> {
         let Some(context) = &mut self.nest_context else { return Ok(0) };
-        let same = |stream: &Stream| stream.view == view && stream.lane == lane && stream.dims == dims;
+        let same = |other: &Stream| (other.view, other.lane, &other.dims) == (stream.view, stream.lane, &stream.dims);
         let number = context.streams.iter().position(same).unwrap_or(context.streams.len());
-        if number == context.streams.len() {
-            context.streams.push(Stream { view, dims, lane });
+        match context.streams.get_mut(number) {
+            Some(known) => known.is_guarded &= stream.is_guarded,
+            None => context.streams.push(stream),
         }
         Reg::try_from(number).map_err(|_| super::too_large())
     }

@@ -155,7 +155,7 @@ impl<'a> Compiler<'_, 'a> {
         let outer_ranges = self.ranges.clone();
         self.ranges.bind_loop(inner);
         let (pre, body) = self.body(&inner.body)?;
-        let vectorized = self.vectorize_nest(inner, var, &body)?;
+        let vectorized = self.vectorize_nest(inner, var)?;
         self.ranges = outer_ranges;
         self.loops.pop();
         let costs = Costs::of(&body);

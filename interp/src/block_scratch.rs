@@ -1,0 +1,485 @@
+//! The state of a nest that runs a block of iterations at a time: vector registers, and the cells of each stream.
+//!
+//! A phase with loops of its own runs a block of the outer iterations in each of their iterations in turn:
+//!
+//! ```text
+//! for j in 900: for k in 90: C[j] = C[j] + A[k] * B[k, j]      lanes: 450 iterations of j; turns: k
+//!                                                              B: cells k * 900 + j, in runs of 450 that move by 900
+//! ```
+//!
+//! The runs of a stream are found once for a block; from turn to turn only a distance is added to their cells.
+
+use tilewright_ir::sabotage;
+
+use crate::block_ops::Floats;
+use crate::block_plan::{BLOCK, Gather, Kind, VecReg};
+use crate::code::{NestLoop, Phase, Stream, VectorizedNest};
+use crate::compile::MAX_NEST;
+use crate::cursor::{Cursor, Run};
+use crate::exec::Frame;
+use crate::num::f32_of;
+
+/// The length of blocks is a multiple of this where it can be.
+pub(crate) const LANES: u64 = 16;
+
+/// Buffers that the plans of a thread use, one nest at a time; kept to save allocations.
+#[derive(Default)]
+pub(crate) struct BlockScratch {
+    /// The state of each phase.
+    pub(crate) phases: Vec<PhaseScratch>,
+    pub(crate) staging: Staging,
+}
+
+impl Clone for BlockScratch {
+    /// An empty one: the contents are meaningful only while a plan runs.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// Buffers that one operation uses.
+#[derive(Default)]
+pub(crate) struct Staging {
+    /// The cells of the gather that is being executed.
+    pub(crate) cells: Vec<i64>,
+    /// Elements on their way to and from memory, and the running values of a reduction.
+    pub(crate) wide: [Vec<u64>; 2],
+    pub(crate) floats: Vec<f32>,
+    /// The running values before a turn.
+    pub(crate) saved: Vec<f32>,
+    /// Where the mask of a reduction was not 0 in some turn.
+    pub(crate) touched: Vec<u64>,
+}
+
+/// The state of a phase.
+#[derive(Default)]
+pub(crate) struct PhaseScratch {
+    /// The vector registers of 64 bits, [`BLOCK`] values each.
+    pub(crate) values: Vec<Vec<u64>>,
+    /// Those of floats.
+    pub(crate) floats: Vec<Vec<f32>>,
+    /// Where the values of each of those are.
+    pub(crate) sources: Vec<Source>,
+    /// The cells of each stream.
+    pub(crate) streams: Vec<Affine>,
+    /// Whether all gathers are streams here, so that nobody needs their indices.
+    pub(crate) skips_indices: bool,
+    /// The loop variables that the plan reads, as sequences of values.
+    counters: Vec<(VecReg, Affine)>,
+    /// How a block is a box of iterations; `None` if it is any run of iterations in program order.
+    boxes: Option<Boxes>,
+    /// Extent and current iteration of each loop that runs in turn, outermost first.
+    turns: Vec<(u64, u64)>,
+}
+
+/// Where the values of a register of floats are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    Register,
+    /// One number for all iterations.
+    Scalar(f32),
+    /// In memory, where a stream has them in a row.
+    Memory(u32),
+}
+
+/// A number that each iteration of each loop changes by a constant: a cell, or a loop variable.
+#[derive(Default)]
+pub(crate) struct Affine {
+    /// Its values in all iterations.
+    whole: Cursor,
+    /// Its values in the first turn.
+    lanes: Cursor,
+    /// Its value in the first iteration, and what an iteration of each loop adds.
+    first: i64,
+    steps: [i64; MAX_NEST],
+    /// What one step of each loop that runs in turn adds, the loops inside it being at their end.
+    moves: [i64; MAX_NEST],
+    /// Whether it is the same in every turn.
+    is_still: bool,
+    /// False for the cells of a guarded stream that is out of bounds somewhere.
+    is_known: bool,
+    /// What the start of the block and the turns so far have added.
+    pub(crate) shift: i64,
+    /// Its values in the iterations of a block, in the first turn.
+    pub(crate) runs: Vec<Run>,
+}
+
+/// The iterations `start .. start + len` of the loops of a nest, numbered in program order.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    pub(crate) start: u64,
+    pub(crate) len: usize,
+}
+
+impl BlockScratch {
+    /// Prepares the buffers for a run of the nest, the outermost loop of which has the given first value and extent; `all`
+    /// is the number of iterations of its loops. Returns `None` if some iteration's stream is out of bounds or accesses
+    /// that must be apart may overlap.
+    pub(crate) fn prepare(&mut self, nest: &VectorizedNest, outer: (u64, u64), all: u64, frame: &Frame) -> Option<()> {
+        if self.phases.len() < nest.phases.len() {
+            self.phases.resize_with(nest.phases.len(), PhaseScratch::default);
+        }
+        for (state, phase) in self.phases.iter_mut().zip(&nest.phases) {
+            state.prepare(nest, phase, outer, all, frame)?;
+        }
+        let stream = |(phase, number): (usize, u32)| self.phases.get(phase)?.streams.get(number as usize);
+        for &[a, b] in &nest.across {
+            let (a, b) = (stream(a)?, stream(b)?);
+            if !a.whole.is_disjoint_from(&b.whole) && !a.is_the_same_element(b) {
+                return None;
+            }
+        }
+        let Staging { cells, wide, floats, saved, touched } = &mut self.staging;
+        saved.resize(BLOCK, 0.0);
+        touched.resize(BLOCK, 0);
+        cells.resize(BLOCK, 0);
+        floats.resize(BLOCK, 0.0);
+        for values in wide {
+            values.resize(BLOCK, 0);
+        }
+        Some(())
+    }
+}
+
+impl PhaseScratch {
+    /// Prepares the buffers for a phase. Returns `None` as [`BlockScratch::prepare`] does.
+    fn prepare(
+        &mut self,
+        nest: &VectorizedNest,
+        phase: &Phase,
+        outer: (u64, u64),
+        all: u64,
+        frame: &Frame,
+    ) -> Option<()> {
+        let loops = Parts::of(nest, phase, outer)?;
+        self.streams.resize_with(phase.streams.len(), Affine::default);
+        for (stream, cells) in phase.streams.iter().zip(&mut self.streams) {
+            cells.is_known = find_cells(stream, &loops, frame, cells).is_some();
+            if !cells.is_known {
+                // It stands for a stream that is out of bounds.
+                stream.is_guarded.then_some(())?;
+                cells.set(0, 0, &loops, &[0; MAX_NEST])?;
+            }
+        }
+        let is_known = |gather: &Gather| gather.stream.is_some_and(|number| self.known(number).is_some());
+        self.skips_indices = phase.plan.gathers.iter().all(is_known);
+        self.boxes = nest.boxes().then(|| Boxes::new(&loops, outer.1, &self.streams));
+        let stream = |number: u32| self.streams.get(number as usize);
+        for &(a, b) in &phase.plan.apart {
+            let (first, second) = (stream(a)?, stream(b)?);
+            let apart = if a == b { first.whole.is_injective() } else { first.whole.is_disjoint_from(&second.whole) };
+            if !apart {
+                return None;
+            }
+        }
+        if let (false, Some(reduce)) = (phase.turns.is_empty(), &phase.plan.reduce) {
+            // Each iteration of a block reduces to an element of its own.
+            let target = stream(reduce.access.stream()?)?;
+            if !target.is_still || !target.lanes.is_injective() {
+                return None;
+            }
+        }
+        self.turns.clear();
+        self.turns.extend(loops.turns().iter().map(|&extent| (extent, 0)));
+        self.prepare_registers(phase, usize::try_from(all).unwrap_or(BLOCK).min(BLOCK), frame);
+        self.counters.resize_with(phase.plan.counters.len(), Default::default);
+        for (&(vec_reg, level), (reg, counter)) in phase.plan.counters.iter().zip(&mut self.counters) {
+            *reg = vec_reg;
+            loops.set_variable(level, counter)?;
+        }
+        Some(())
+    }
+
+    /// Makes the vector registers and fills those that hold one value.
+    fn prepare_registers(&mut self, phase: &Phase, used: usize, frame: &Frame) {
+        let kinds = &phase.plan.kinds;
+        if self.values.len() < kinds.len() {
+            self.values.resize(kinds.len(), Vec::new());
+            self.floats.resize(kinds.len(), Vec::new());
+        }
+        for ((kind, values), floats) in kinds.iter().zip(&mut self.values).zip(&mut self.floats) {
+            match kind {
+                Kind::Wide => values.resize(BLOCK, 0),
+                Kind::Float => floats.resize(BLOCK, 0.0),
+            }
+        }
+        self.sources.clear();
+        self.sources.resize(kinds.len(), Source::Register);
+        for &(vec_reg, reg) in &phase.plan.uniforms {
+            let (at, value) = (vec_reg as usize, frame.registers[reg as usize]);
+            match phase.plan.kind(vec_reg) {
+                Kind::Wide => self.values[at][..used].fill(value),
+                Kind::Float if phase.plan.is_operand(vec_reg) => self.sources[at] = Source::Scalar(f32_of(value)),
+                Kind::Float => self.floats[at][..used].fill(f32_of(value)),
+            }
+        }
+        if let Some(zero) = phase.plan.zero {
+            self.values[zero as usize][..used].fill(0);
+        }
+    }
+
+    /// The cells of a stream, if it is in bounds.
+    pub(crate) fn known(&self, stream: u32) -> Option<&Affine> {
+        self.streams.get(stream as usize).filter(|stream| stream.is_known)
+    }
+
+    /// The values of a register of floats in a block of `len` iterations.
+    pub(crate) fn operand<'a>(&'a self, vec_reg: VecReg, len: usize, frame: &'a Frame) -> Floats<'a> {
+        let at = vec_reg as usize;
+        let in_register = || self.floats.get(at).and_then(|values| values.get(..len)).unwrap_or_default();
+        match self.sources.get(at) {
+            Some(&Source::Scalar(value)) => Floats::One(value),
+            Some(&Source::Memory(stream)) => Floats::Each(self.floats_of(stream, frame).unwrap_or_default()),
+            Some(Source::Register) | None => Floats::Each(in_register()),
+        }
+    }
+
+    /// The elements of a stream, if they lie in a row as `float32` that nobody writes.
+    pub(crate) fn floats_of<'a>(&'a self, stream: u32, frame: &'a Frame) -> Option<&'a [f32]> {
+        let stream = self.streams.get(stream as usize)?;
+        let [Run { first, step: 1, len, .. }] = stream.runs.as_slice() else { return None };
+        frame.memories.get(stream.slot())?.as_deref()?.fixed_floats(first.wrapping_add(stream.shift), *len)
+    }
+
+    /// Goes to a block, in the first turn. `None` if its cells are not known.
+    pub(crate) fn start(&mut self, block: Block) -> Option<()> {
+        for (_, at) in &mut self.turns {
+            *at = 0;
+        }
+        let affines = self.streams.iter_mut().chain(self.counters.iter_mut().map(|(_, affine)| affine));
+        match &mut self.boxes {
+            None => affines.for_each(|affine| {
+                affine.shift = 0;
+                affine.lanes.runs(block.start, block.len, &mut affine.runs);
+            }),
+            Some(boxes) => {
+                let start = i64::try_from(block.start / boxes.inner).ok()?;
+                let count = block.len as u64 / boxes.inner;
+                let same = std::mem::replace(&mut boxes.count, count) == count;
+                for affine in affines {
+                    affine.shift = affine.steps[0].wrapping_mul(start);
+                    if !same {
+                        boxes.cursor(affine, count)?.runs(0, block.len, &mut affine.runs);
+                    }
+                }
+            }
+        }
+        self.count(true);
+        Some(())
+    }
+
+    /// Goes to the next turn; false if that was the last one.
+    pub(crate) fn next_turn(&mut self) -> bool {
+        for (number, (extent, at)) in self.turns.iter_mut().enumerate().rev() {
+            *at += 1;
+            if *at == *extent {
+                *at = 0;
+                continue;
+            }
+            for affine in self.streams.iter_mut().chain(self.counters.iter_mut().map(|(_, affine)| affine)) {
+                affine.shift = affine.shift.wrapping_add(affine.moves.get(number).copied().unwrap_or(0));
+            }
+            self.count(false);
+            return true;
+        }
+        false
+    }
+
+    /// Writes the loop variables to their vector registers: all of them, or those that a turn changes.
+    fn count(&mut self, all: bool) {
+        for (reg, counter) in &self.counters {
+            if counter.is_still && !all {
+                continue;
+            }
+            let Some(values) = self.values.get_mut(*reg as usize) else { continue };
+            for run in &counter.runs {
+                let mut value = run.first.wrapping_add(counter.shift);
+                for to in values.iter_mut().skip(run.at).take(run.len) {
+                    *to = value.cast_unsigned();
+                    value = value.wrapping_add(run.step);
+                }
+            }
+        }
+    }
+}
+
+impl Affine {
+    /// Makes it the number that starts at `first` and that an iteration of each of the loops changes by a step.
+    fn set(&mut self, slot: usize, first: i64, loops: &Parts, steps: &[i64; MAX_NEST]) -> Option<()> {
+        let pairs = loops.all().iter().copied().zip(steps.iter().copied());
+        (self.first, self.steps, self.moves, self.shift) = (first, *steps, [0; MAX_NEST], 0);
+        self.whole.set(slot, first, pairs.clone())?;
+        self.lanes.set(slot, first, pairs.clone().take(loops.lanes))?;
+        let mut inside = 0i64;
+        for (number, (extent, step)) in pairs.enumerate().skip(loops.lanes).rev() {
+            *self.moves.get_mut(number - loops.lanes)? = step.checked_sub(inside)?;
+            inside = inside.checked_add(step.checked_mul(i64::try_from(extent - 1).ok()?)?)?;
+        }
+        self.is_still = self.moves.iter().all(|&step| step == 0);
+        Some(())
+    }
+
+    /// The memory slot of the cells.
+    pub(crate) fn slot(&self) -> usize {
+        self.lanes.slot
+    }
+
+    /// Writes the values in the iterations of the block to a list.
+    pub(crate) fn list(&self, values: &mut [i64]) {
+        for run in &self.runs {
+            let mut value = run.first.wrapping_add(self.shift);
+            for to in values.iter_mut().skip(run.at).take(run.len) {
+                *to = value;
+                value = value.wrapping_add(run.step);
+            }
+        }
+    }
+
+    /// Whether both are one cell in the same iteration of the nest and different cells in different ones, in all turns.
+    fn is_the_same_element(&self, other: &Self) -> bool {
+        self.is_still && other.is_still && self.lanes == other.lanes && self.lanes.is_injective()
+    }
+}
+
+/// Blocks of some iterations of the outermost loop with all those of the loops inside it, numbered in an order of the loops in
+/// which the runs of streams are long.
+struct Boxes {
+    /// Number of iterations for one of the outermost loop.
+    inner: u64,
+    /// The iterations of the outermost loop in the block that the runs are for.
+    count: u64,
+    /// The loops in their order, outermost first, and the extents of all but the first one.
+    order: [usize; MAX_NEST],
+    /// Their number.
+    rank: usize,
+    extents: [u64; MAX_NEST],
+}
+
+impl Boxes {
+    /// Boxes for a nest, in program order or with the loop of the greatest extent innermost: where there are fewer runs.
+    fn new(loops: &Parts, extent: u64, streams: &[Affine]) -> Self {
+        let (extents, rank) = (loops.extents, loops.lanes);
+        let inner = extents.iter().take(rank).skip(1).product();
+        let count = blocks_of(extent, inner);
+        let program = Self { inner, count: 0, order: std::array::from_fn(|at| at), rank, extents };
+        let longest = (0..rank).max_by_key(|&at| if at == 0 { Some(&count) } else { extents.get(at) }).unwrap_or(0);
+        if longest + 1 >= rank {
+            return program;
+        }
+        let mut longest_last = Self { ..program };
+        longest_last.order.get_mut(longest..rank).unwrap_or_default().rotate_left(1);
+        let runs = |boxes: &Self| -> u64 {
+            let of = |affine| boxes.cursor(affine, count).map_or(0, |cursor| inner * count / cursor.run_length());
+            streams.iter().map(of).sum()
+        };
+        if runs(&longest_last) < runs(&program) { longest_last } else { program }
+    }
+
+    /// The values of a number in a box at the start of the nest.
+    fn cursor(&self, affine: &Affine, count: u64) -> Option<Cursor> {
+        let of = |&at: &usize| {
+            let extent = if at == 0 { count } else { self.extents.get(at).copied().unwrap_or(1) };
+            (extent, affine.steps.get(at).copied().unwrap_or(0))
+        };
+        Cursor::new(affine.slot(), affine.first, self.order.iter().take(self.rank).map(of))
+    }
+}
+
+/// The number of iterations of an outermost loop in a box, for `inner` iterations of each: as many as fit a block, in boxes
+/// of about the same size.
+pub(crate) fn blocks_of(extent: u64, inner: u64) -> u64 {
+    let most = (BLOCK as u64 / inner.max(1)).max(1);
+    let count = extent.div_ceil(extent.div_ceil(most));
+    if inner == 1 { count.next_multiple_of(LANES).min(extent) } else { count }
+}
+
+/// The loops of a nest and of a phase as streams see them, outermost first: a split loop is two.
+struct Parts {
+    extents: [u64; MAX_NEST],
+    /// The loop that each belongs to and how far one iteration moves the variable of that.
+    levels: [(usize, i64); MAX_NEST],
+    /// The first values of the loops.
+    mins: [u64; MAX_NEST],
+    /// How many of them are loops of the nest.
+    lanes: usize,
+    rank: usize,
+}
+
+impl Parts {
+    /// The loops of a phase. `None` if the range of a split loop is not divided by its number.
+    fn of(nest: &VectorizedNest, phase: &Phase, outer: (u64, u64)) -> Option<Self> {
+        let (levels, mins) = ([(0, 0); MAX_NEST], [0; MAX_NEST]);
+        let mut parts = Self { extents: [1; MAX_NEST], levels, mins, lanes: 0, rank: 0 };
+        let range = |inner: &NestLoop| (inner.min, inner.extent);
+        let lanes = std::iter::once(outer).chain(nest.inner.iter().map(range));
+        for (level, (range, &split)) in lanes.zip(&nest.splits).enumerate() {
+            parts.push(level, range, split)?;
+        }
+        parts.lanes = parts.rank;
+        for (number, (range, &split)) in phase.turns.iter().map(range).zip(&phase.turn_splits).enumerate() {
+            parts.push(nest.splits.len() + number, range, split)?;
+        }
+        Some(parts)
+    }
+
+    /// Adds a loop.
+    fn push(&mut self, level: usize, (min, extent): (u64, u64), split: u64) -> Option<()> {
+        if min % split != 0 || extent % split != 0 {
+            return None;
+        }
+        *self.mins.get_mut(level)? = min;
+        if split > 1 {
+            self.push_part(extent / split, (level, i64::try_from(split).ok()?))?;
+        }
+        self.push_part(if split > 1 { split } else { extent }, (level, 1))
+    }
+
+    fn push_part(&mut self, extent: u64, level: (usize, i64)) -> Option<()> {
+        *self.extents.get_mut(self.rank)? = extent;
+        *self.levels.get_mut(self.rank)? = level;
+        self.rank += 1;
+        Some(())
+    }
+
+    /// The extents of all loops.
+    fn all(&self) -> &[u64] {
+        self.extents.get(..self.rank).unwrap_or_default()
+    }
+
+    /// The extents of the loops that run in turn.
+    fn turns(&self) -> &[u64] {
+        self.extents.get(self.lanes..self.rank).unwrap_or_default()
+    }
+
+    /// Makes a number the variable of a loop.
+    fn set_variable(&self, level: usize, variable: &mut Affine) -> Option<()> {
+        let steps = self.levels.map(|(of, step)| if of == level { step } else { 0 });
+        variable.set(0, self.mins.get(level)?.cast_signed(), self, &steps)
+    }
+}
+
+/// Finds the cells of a stream. Returns `None` if an index is outside the view's extents in some iteration.
+///
+/// An affine index takes its extreme values at the corners of the iteration domain, so two sums per axis suffice.
+fn find_cells(stream: &Stream, loops: &Parts, frame: &Frame, cells: &mut Affine) -> Option<()> {
+    let view = frame.views[stream.view as usize].as_ref().filter(|view| view.per_lane == 1)?;
+    let offset = if sabotage::on("stream-forgets-offset") { 0 } else { view.offset };
+    let mut cell = offset.checked_add(i64::try_from(stream.lane).ok()?)?;
+    let mut steps = [0i64; MAX_NEST];
+    for ((dim, &bound), &stride) in stream.dims.iter().zip(&view.extents).zip(&view.strides) {
+        let first = frame.registers[dim.reg as usize].cast_signed().checked_add(dim.plus)?;
+        let (mut low, mut high) = (first, first);
+        for ((&step, &extent), total) in dim.steps.iter().zip(loops.all()).zip(&mut steps) {
+            let reach = step.checked_mul(i64::try_from(extent - 1).ok()?)?;
+            low = low.checked_add(reach.min(0))?;
+            high = high.checked_add(reach.max(0))?;
+            *total = total.checked_add(step.checked_mul(stride)?)?;
+        }
+        let bound = bound + u64::from(sabotage::on("bounds-off-by-one"));
+        if low < 0 || high.cast_unsigned() >= bound || i128::from(high) > dim.max {
+            return None;
+        }
+        cell = cell.checked_add(first.checked_mul(stride)?)?;
+    }
+    cells.set(view.slot, cell, loops, &steps)
+}
