@@ -12,7 +12,7 @@
 use tilewright_ir::sabotage;
 
 use crate::block_ops::Floats;
-use crate::block_plan::{BLOCK, Gather, Kind, VecReg};
+use crate::block_plan::{AccessEvent, AccessRef, BLOCK, Gather, Kind, VecReg};
 use crate::code::{NestLoop, Phase, Stream, VectorizedNest};
 use crate::compile::MAX_NEST;
 use crate::cursor::{Cursor, Run};
@@ -129,6 +129,9 @@ impl BlockScratch {
                 return None;
             }
         }
+        if nest.phases.len() > 1 && !self.may_be_repeated(nest) {
+            return None;
+        }
         let Staging { cells, wide, floats, saved, touched } = &mut self.staging;
         saved.resize(BLOCK, 0.0);
         touched.resize(BLOCK, 0);
@@ -138,6 +141,33 @@ impl BlockScratch {
             values.resize(BLOCK, 0);
         }
         Some(())
+    }
+}
+
+impl BlockScratch {
+    /// Whether a block of several phases may be abandoned in the middle and repeated from its start: what is read of memory that
+    /// the nest writes, an iteration has overwritten itself before.
+    fn may_be_repeated(&self, nest: &VectorizedNest) -> bool {
+        let all = nest.phases.iter().zip(&self.phases).flat_map(|(phase, state)| {
+            let reduced = phase.plan.reduce.as_ref().map(|reduce| reduce.access);
+            phase.plan.events.iter().map(move |event| {
+                let cells = event.access.stream().and_then(|stream| state.streams.get(stream as usize));
+                (event, cells, !event.write || reduced == Some(event.access))
+            })
+        });
+        let all: Vec<(&AccessEvent, Option<&Affine>, bool)> = all.collect();
+        let is_good = |(at, (event, cells, reads)): (usize, &(&AccessEvent, Option<&Affine>, bool))| {
+            let mut written = all.iter().filter(|(other, ..)| other.write && other.slot == event.slot);
+            let is_apart = |other: &Option<&Affine>| match (cells, other) {
+                (Some(own), Some(other)) => own.whole.is_disjoint_from(&other.whole),
+                _ => false,
+            };
+            let overwrites = |(other, at, _): &(&AccessEvent, Option<&Affine>, bool)| {
+                other.always && at.zip(*cells).is_some_and(|(other, own)| other.is_the_same_element(own))
+            };
+            !reads || written.all(|(_, other, _)| is_apart(other)) || all.iter().take(at).any(overwrites)
+        };
+        all.iter().enumerate().all(is_good)
     }
 }
 
@@ -163,7 +193,7 @@ impl PhaseScratch {
         }
         let is_known = |gather: &Gather| gather.stream.is_some_and(|number| self.known(number).is_some());
         self.skips_indices = phase.plan.gathers.iter().all(is_known);
-        self.boxes = nest.boxes().then(|| Boxes::new(&loops, outer.1, &self.streams));
+        self.boxes = nest.boxes().then(|| Boxes::new(&loops, outer.1, &self.streams, self.stores_apart(phase)));
         let stream = |number: u32| self.streams.get(number as usize);
         for &(a, b) in &phase.plan.apart {
             let (first, second) = (stream(a)?, stream(b)?);
@@ -188,6 +218,12 @@ impl PhaseScratch {
             loops.set_variable(level, counter)?;
         }
         Some(())
+    }
+
+    /// Whether no store writes an element in two iterations of the nest: then their order does not matter.
+    fn stores_apart(&self, phase: &Phase) -> bool {
+        let cells = |access: AccessRef| self.streams.get(access.stream()? as usize);
+        phase.plan.stores.iter().all(|store| cells(store.access).is_some_and(|cells| cells.lanes.is_injective()))
     }
 
     /// Makes the vector registers and fills those that hold one value.
@@ -356,14 +392,15 @@ struct Boxes {
 }
 
 impl Boxes {
-    /// Boxes for a nest, in program order or with the loop of the greatest extent innermost: where there are fewer runs.
-    fn new(loops: &Parts, extent: u64, streams: &[Affine]) -> Self {
+    /// Boxes for a nest, in program order or, if any order will do, with the loop of the greatest extent innermost: where there are
+    /// fewer runs.
+    fn new(loops: &Parts, extent: u64, streams: &[Affine], any_order: bool) -> Self {
         let (extents, rank) = (loops.extents, loops.lanes);
         let inner = extents.iter().take(rank).skip(1).product();
         let count = blocks_of(extent, inner);
         let program = Self { inner, count: 0, order: std::array::from_fn(|at| at), rank, extents };
         let longest = (0..rank).max_by_key(|&at| if at == 0 { Some(&count) } else { extents.get(at) }).unwrap_or(0);
-        if longest + 1 >= rank {
+        if longest + 1 >= rank || !any_order {
             return program;
         }
         let mut longest_last = Self { ..program };

@@ -338,3 +338,55 @@ fn a_guarded_reduction_touches_only_the_elements_that_it_reduces_to() {
         }
     }
 }
+
+/// A loop from 0 around a statement.
+fn each(var: &Var, extent: i64, body: Stmt) -> Stmt {
+    Stmt::for_loop(var, Expr::int(extent), ForKind::Serial, body)
+}
+
+fn ints(name: &str, extents: &[i64]) -> Buffer {
+    Buffer::compact(name, ScalarType::Int32, extents.iter().map(|&n| Expr::int(n)).collect())
+}
+
+#[test]
+fn an_element_that_several_iterations_store_keeps_the_last_value() {
+    let (i, j) = (Var::index("i"), Var::index("j"));
+    for (step, extent) in [(1, 3), (2, 3), (3, 3), (0, 7)] {
+        let target = ints("B", &[400]);
+        let value = v(&i) * Expr::int(10) + v(&j);
+        let body = Stmt::store(&target, vec![v(&i) * Expr::int(step) + v(&j)], value);
+        let program = func(&[&target], each(&i, 100, each(&j, extent, body)));
+        run_in_all_configs(&program, &Arguments::tensors([Tensor::undefined(ScalarType::Int32, &[400]).unwrap()]));
+    }
+}
+
+#[test]
+fn a_block_that_is_repeated_combines_nothing_twice() {
+    // The last phase stops at elements that were never written and that it does not touch, after the one before has added to others.
+    let (i, k, l) = (Var::index("i"), Var::index("k"), Var::index("l"));
+    let (source, sums, others) = (ints("A", &[100, 3]), ints("D", &[200]), ints("E", &[200]));
+    let plus = |at: i64| v(&i) + Expr::int(at);
+    let added = |to: &Buffer, at: Expr, turn: &Var| {
+        let value = Expr::load(to, vec![at.clone()]) + Expr::load(&source, vec![v(&i), v(turn)]);
+        Stmt::store(to, vec![at], value)
+    };
+    let guarded = Stmt::guarded((v(&i) + v(&l)).lt(Expr::int(50)), added(&others, v(&i), &l));
+    let body = Stmt::seq(vec![
+        Stmt::store(&sums, vec![v(&i)], Expr::int(0)),
+        Stmt::store(&others, vec![plus(100)], Expr::int(0)),
+        each(&k, 3, added(&sums, plus(100), &k)),
+        each(&l, 3, guarded),
+    ]);
+    let program = func(&[&source, &sums, &others], each(&i, 100, body));
+    let mut input = Tensor::undefined(ScalarType::Int32, &[100, 3]).unwrap();
+    fill(&mut input, 5);
+    let defined = |lanes: usize| {
+        let mut tensor = Tensor::undefined(ScalarType::Int32, &[200]).unwrap();
+        (0..lanes).for_each(|lane| tensor.set(lane, Scalar::Int(7)));
+        tensor
+    };
+    for lanes in [50, 100, 200] {
+        let args = Arguments::tensors([input.clone(), defined(200), defined(lanes)]);
+        assert_eq!(agree_everywhere(&program, &args, 1 << 20), None);
+    }
+}

@@ -61,7 +61,7 @@ impl<'a> Compiler<'_, 'a> {
             let Some(phase) = self.phase(part, depth, (&vars, &regs), &splits)? else { return Ok(None) };
             phases.push(phase);
         }
-        let across = if writes_come_first(&phases) { pairs_across(&phases) } else { None };
+        let across = pairs_across(&phases);
         let any_order = phases.iter().all(|phase| phase.plan.reduce.is_none() || !phase.turns.is_empty());
         Ok(across.map(|across| VectorizedNest { inner, splits, any_order, phases, across }))
     }
@@ -237,15 +237,6 @@ fn leaf_stores(stmt: &Stmt) -> Vec<&Expr> {
         }
     });
     found
-}
-
-/// Whether a block of several phases may be abandoned in the middle and repeated from its start: each piece of memory that
-/// the nest writes is first accessed by a store that always runs, so that the repetition overwrites what the first try left.
-fn writes_come_first(phases: &[Phase]) -> bool {
-    let events = || phases.iter().flat_map(|phase| &phase.plan.events);
-    let first = |slot: usize| events().find(|event| event.slot == slot);
-    let good = |slot: usize| first(slot).is_some_and(|event| event.write && event.always);
-    phases.len() == 1 || events().filter(|event| event.write).all(|event| good(event.slot))
 }
 
 /// The pairs of streams of different phases that may conflict; `None` if one is not a stream, or there are many.
