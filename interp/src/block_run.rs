@@ -101,9 +101,17 @@ impl Machine<'_> {
         let below: u64 = nest.inner[level..].iter().map(|inner| inner.extent).product();
         let mut next = position / below;
         self.run_code(&at.pre, frame)?;
-        if let ([Node::Loop(child)], Some(inner)) = (at.body.as_slice(), nest.inner.get(level)) {
+        if let Some(inner) = nest.inner.get(level).filter(|_| !position.is_multiple_of(below)) {
             frame.registers[at.var as usize] = min.wrapping_add(next);
-            self.run_from(child, nest, level + 1, (inner.min, inner.extent), position % below, frame)?;
+            // Beside the next loop of the nest there is only code that its range needs.
+            for node in &at.body {
+                match node {
+                    Node::Loop(child) => {
+                        self.run_from(child, nest, level + 1, (inner.min, inner.extent), position % below, frame)?;
+                    }
+                    other => self.run_nodes(std::slice::from_ref(other), frame)?,
+                }
+            }
             next += 1;
         }
         for at_position in next..extent {

@@ -158,14 +158,14 @@ impl BlockScratch {
         let all: Vec<(&AccessEvent, Option<&Affine>, bool)> = all.collect();
         let is_good = |(at, (event, cells, reads)): (usize, &(&AccessEvent, Option<&Affine>, bool))| {
             let mut written = all.iter().filter(|(other, ..)| other.write && other.slot == event.slot);
-            let is_apart = |other: &Option<&Affine>| match (cells, other) {
+            let is_apart = |other: Option<&Affine>| match (*cells, other) {
                 (Some(own), Some(other)) => own.whole.is_disjoint_from(&other.whole),
                 _ => false,
             };
             let overwrites = |(other, at, _): &(&AccessEvent, Option<&Affine>, bool)| {
                 other.always && at.zip(*cells).is_some_and(|(other, own)| other.is_the_same_element(own))
             };
-            !reads || written.all(|(_, other, _)| is_apart(other)) || all.iter().take(at).any(overwrites)
+            !reads || written.all(|(_, other, _)| is_apart(*other)) || all.iter().take(at).any(overwrites)
         };
         all.iter().enumerate().all(is_good)
     }

@@ -390,3 +390,59 @@ fn a_block_that_is_repeated_combines_nothing_twice() {
         assert_eq!(agree_everywhere(&program, &args, 1 << 20), None);
     }
 }
+
+#[test]
+fn a_block_that_ends_inside_of_an_outer_iteration_is_continued_there() {
+    // The extent of `j` is 7, as its range says, and code computes it; `i // 4` keeps blocks from being whole iterations of `i`.
+    let (i, j, k) = (Var::index("i"), Var::index("j"), Var::index("k"));
+    let (source, sums) = (ints("A", &[50, 4, 3]), ints("E", &[1400]));
+    let place = || v(&i) * Expr::int(7) + v(&j);
+    let digits = vec![v(&i).floor_div(Expr::int(4)), Expr::binary(BinaryOp::FloorMod, v(&i), Expr::int(4)), v(&k)];
+    let value = Expr::load(&sums, vec![place()]) + Expr::load(&source, digits);
+    let update = each(&k, 3, Stmt::guarded(place().lt(Expr::int(1000)), Stmt::store(&sums, vec![place()], value)));
+    let extent = Expr::int(7) + v(&i).floor_div(Expr::int(4096));
+    let body = Stmt::for_loop(&j, extent, ForKind::Serial, update);
+    let program = func(&[&source, &sums], each(&i, 200, body));
+    let mut input = Tensor::undefined(ScalarType::Int32, &[50, 4, 3]).unwrap();
+    fill(&mut input, 5);
+    for lanes in [1000, 1400] {
+        let mut output = Tensor::undefined(ScalarType::Int32, &[1400]).unwrap();
+        (0..lanes).for_each(|lane| output.set(lane, Scalar::Int(7)));
+        assert_eq!(agree_everywhere(&program, &Arguments::tensors([input.clone(), output]), 1 << 20), None);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Plain stores of nests in which several iterations may have one element: the last one in program order stays.
+    #[test]
+    fn stores_of_nests_keep_their_order(
+        extents in prop::array::uniform3(1..40i64),
+        steps in prop::array::uniform3(0..4i64),
+        guard in prop::option::of(0..60i64),
+        split in 1..5i64,
+    ) {
+        let vars = ["x", "y", "z"].map(Var::index);
+        let sum = |steps: &[i64]| {
+            let terms = vars.iter().zip(steps).map(|(var, step)| v(var) * Expr::int(*step));
+            terms.reduce(|a, b| a + b).unwrap()
+        };
+        let place = sum(&steps);
+        let target = ints("B", &[100, split]);
+        let digits = vec![
+            place.clone().floor_div(Expr::int(split)),
+            Expr::binary(BinaryOp::FloorMod, place, Expr::int(split)),
+        ];
+        let digits = if split == 1 { vec![sum(&steps).floor_div(Expr::int(4)), Expr::int(0)] } else { digits };
+        let store = Stmt::store(&target, digits, sum(&[10_000, 100, 1]));
+        let store = match guard {
+            Some(end) => Stmt::guarded(sum(&[1, 1, 1]).lt(Expr::int(end)), store),
+            None => store,
+        };
+        let body = vars.iter().zip(extents).rev().fold(store, |body, (var, extent)| each(var, extent, body));
+        let mut output = Tensor::undefined(ScalarType::Int32, &[100, split.cast_unsigned()]).unwrap();
+        fill(&mut output, 1);
+        agree_everywhere(&func(&[&target], body), &Arguments::tensors([output]), 1 << 20);
+    }
+}
