@@ -265,7 +265,9 @@ impl Reduction {
         let mut level = Level { buffer: self.staged.clone(), axes: (0..self.own.len()).collect(), done: Vec::new() };
         let mut axes = self.axes()?;
         if sabotage::on("allreduce-forgets-last-thread") {
-            axes.iter_mut().for_each(|(_, count)| *count = (*count - 1).max(1));
+            for (_, count) in &mut axes {
+                *count = (*count - 1).max(1);
+            }
         }
         // The rounds begin with the neutral value of the operator, and the last one with that of the reduction.
         let last = axes.iter().rposition(|(_, count)| *count > 1);
