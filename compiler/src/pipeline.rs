@@ -385,11 +385,15 @@ fn factored(program: &Program, judge: &Judge) -> Option<(Vec<Report>, Option<Pre
     Some((reports, (!tensors.is_empty()).then_some(Premise::ReductionOrder(tensors))))
 }
 
-/// Checks that a step made a well-formed program.
+/// Checks that a pass made a well-formed program.
 fn well_formed(name: &str, func: &PrimFunc) -> Result<(), CheckFault> {
-    let Err(faults) = validate(func) else { return Ok(()) };
+    validate(func).map(|_| ()).map_err(|faults| malformed(name, &faults))
+}
+
+/// A pass or a step of a schedule made a program with these faults.
+fn malformed(name: &str, faults: &[Diagnostic]) -> CheckFault {
     let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    Err(CheckFault::Internal(format!("internal: `{name}` made a malformed program: {what}")))
+    CheckFault::Internal(format!("internal: `{name}` made a malformed program: {what}"))
 }
 
 impl Lowering {

@@ -81,7 +81,7 @@ fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut 
             if let Some(mask) = reduce.mask {
                 let mask = state.values.get(mask as usize)?.get(..len)?;
                 staging.touched.iter_mut().zip(mask).for_each(|(touched, mask)| *touched |= mask);
-                // What was combined where the mask is 0 is taken back.
+                // Where the mask is 0 the element gets back the value that it had before this turn.
                 if is_float {
                     restore(mask, &staging.saved, &mut floats);
                 } else {

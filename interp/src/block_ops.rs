@@ -31,7 +31,7 @@ macro_rules! with_arithmetic {
 #[derive(Clone, Copy)]
 pub(crate) enum Floats<'a> {
     Each(&'a [f32]),
-    /// The same for all iterations.
+    /// One value that all iterations of the block have.
     One(f32),
 }
 

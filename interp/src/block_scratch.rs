@@ -92,13 +92,13 @@ pub(crate) struct Affine {
     /// Its value in the first iteration, and what an iteration of each loop adds.
     first: i64,
     steps: [i64; MAX_NEST],
-    /// What one step of each loop that runs in turn adds, the loops inside it being at their end.
+    /// For each loop that runs in turn, what is added when it goes on and the loops inside it begin again.
     moves: [i64; MAX_NEST],
     /// Whether it is the same in every turn.
     is_still: bool,
     /// False for the cells of a guarded stream that is out of bounds somewhere.
     is_known: bool,
-    /// What the start of the block and the turns so far have added.
+    /// What has been added so far: by the start of the block, and by each turn since.
     pub(crate) shift: i64,
     /// Its values in the iterations of a block, in the first turn.
     pub(crate) runs: Vec<Run>,
@@ -142,9 +142,7 @@ impl BlockScratch {
         }
         Some(())
     }
-}
 
-impl BlockScratch {
     /// Whether a block of several phases may be abandoned in the middle and repeated from its start: what is read of memory that
     /// the nest writes, an iteration has overwritten itself before.
     fn may_be_repeated(&self, nest: &VectorizedNest) -> bool {

@@ -12,22 +12,6 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, ForKind, PrimFunc, Scalar, ScalarTyp
 /// Elements of each buffer.
 const CELLS: i64 = 1300;
 
-const TYPES: [ScalarType; 13] = [
-    ScalarType::Bool,
-    ScalarType::Int8,
-    ScalarType::Int16,
-    ScalarType::Int32,
-    ScalarType::Int64,
-    ScalarType::UInt8,
-    ScalarType::UInt16,
-    ScalarType::UInt32,
-    ScalarType::UInt64,
-    ScalarType::Float16,
-    ScalarType::BFloat16,
-    ScalarType::Float32,
-    ScalarType::Float64,
-];
-
 fn v(var: &Var) -> Expr {
     Expr::from(var)
 }
@@ -102,16 +86,15 @@ fn spec() -> impl Strategy<Value = Spec> {
     let flags = (any::<bool>(), prop::bool::weighted(0.1), prop::bool::weighted(0.2));
     let guard = prop::option::weighted(0.2, -4..40i64);
     let shape = (extents, starts, output, [input(), input()]);
-    (prop::sample::select(TYPES.to_vec()), shape, (op, flags, guard), (around(), around(), kind)).prop_map(
-        |(ty, (extents, starts, output, inputs), (op, flags, guard), (before, after, kind))| {
+    (prop::sample::select(ScalarType::ELEMENTS.to_vec()), shape, (op, flags, guard), (around(), around(), kind))
+        .prop_map(|(ty, (extents, starts, output, inputs), (op, flags, guard), (before, after, kind))| {
             let (swapped, overlaps, divides) = flags;
             // The types without these operators.
             let op = if ty == ScalarType::Bool { BinaryOp::Max } else { op };
             let divides = divides && ty.is_integer();
             let loops = [0, 1, 2, 3].map(|at| (starts[at], extents[at]));
             Spec { ty, loops, output, inputs, op, swapped, overlaps, divides, guard, before, after, kind }
-        },
-    )
+        })
 }
 
 /// An affine index that is in bounds for all loops unless they are longer than usual.
@@ -216,7 +199,7 @@ fn product_arguments(ty: ScalarType, [rows, columns, inner]: [u64; 3]) -> Argume
 
 #[test]
 fn matrix_products_of_ragged_sizes_have_the_bits_of_the_reference() {
-    for ty in TYPES.into_iter().filter(|ty| *ty != ScalarType::Bool) {
+    for ty in ScalarType::ELEMENTS.into_iter().filter(|ty| *ty != ScalarType::Bool) {
         for sizes in [[3, 517, 5], [2, 31, 11], [5, 17, 2], [1, 1100, 3]] {
             let args = product_arguments(ty, sizes.map(i64::cast_unsigned));
             run_in_all_configs(&product(ty, sizes), &args);

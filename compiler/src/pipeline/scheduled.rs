@@ -6,7 +6,7 @@ use tilewright_ir::{Diagnostic, PrimFunc, validate};
 use tilewright_verify::Judge;
 
 use super::reading::select;
-use super::{CheckFault, Lowering, Program, Programs, well_formed};
+use super::{CheckFault, Lowering, Program, Programs, malformed};
 use crate::block_schedule::Step;
 use crate::te;
 
@@ -42,10 +42,13 @@ fn unique_names(programs: &mut [Program]) {
     }
 }
 
-/// Checks that a step leaves what uses a buffer inside of its memory, which an earlier step may have moved into a loop.
-fn has_memory(step: &Step) -> Result<(), CheckFault> {
-    let faults = validate(&step.func).err().unwrap_or_default();
-    let Some(lost) = faults.iter().find(|fault| fault.code == "no-memory") else { return Ok(()) };
+/// Checks that a step made a well-formed program. What uses a buffer may be outside of its memory, which an earlier step has moved into a
+/// loop: that is an error of the schedule.
+fn well_formed(step: &Step) -> Result<(), CheckFault> {
+    let Err(faults) = validate(&step.func) else { return Ok(()) };
+    let Some(lost) = faults.iter().find(|fault| fault.code == "no-memory") else {
+        return Err(malformed(step.name, &faults));
+    };
     let message = format!("after `{}`, {}", step.name, lost.message);
     let help = "an iteration of a loop that runs in parallel or in a thread has memory of its own: move what uses it before the loop is \
                 `parallel` or `bind`, or stay inside of that loop";
@@ -55,8 +58,7 @@ fn has_memory(step: &Step) -> Result<(), CheckFault> {
 impl Lowering {
     /// Proves a step of a schedule on blocks, and what the blocks say of themselves after it.
     pub(super) fn apply(&mut self, step: &Step, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
-        has_memory(step)?;
-        well_formed(step.name, &step.func)?;
+        well_formed(step)?;
         let before = self.last().clone();
         let after = (&before, step.func.clone(), step.evidence.clone());
         self.change(step.name, Instant::now(), after, (judge, allow_unknown), Some(step));
