@@ -26,26 +26,37 @@ fn nest(vars: &[&Var], extents: &[i64], body: Stmt) -> Stmt {
     loops.fold(body, |body, (var, &extent)| Stmt::for_loop(var, Expr::int(extent), ForKind::Serial, body))
 }
 
-/// Arguments for all parameters; all but the last one are filled.
-fn arguments(func: &PrimFunc) -> Arguments {
-    let last = func.buffer_map.len() - 1;
+/// A tensor without defined elements for a buffer.
+fn undefined(buffer: &Buffer) -> Tensor {
+    let extent = |expr: &Expr| u64::try_from(expr.as_const_int().expect("constant")).expect("positive");
+    let shape: Vec<_> = buffer.shape.iter().map(extent).collect();
+    Tensor::undefined(buffer.dtype, &shape).expect("small")
+}
+
+/// Tensors for all parameters but the last one, filled.
+fn inputs(func: &PrimFunc) -> Vec<Tensor> {
+    let (_, buffers) = func.buffer_map.split_last().expect("parameters");
     let tensor = |(seed, (_, buffer)): (usize, &(Var, Buffer))| {
-        let extent = |expr: &Expr| u64::try_from(expr.as_const_int().expect("constant")).expect("positive");
-        let shape: Vec<_> = buffer.shape.iter().map(extent).collect();
-        let mut tensor = Tensor::undefined(buffer.dtype, &shape).expect("small");
-        if seed < last {
-            fill(&mut tensor, seed as u64);
-        }
+        let mut tensor = undefined(buffer);
+        fill(&mut tensor, seed as u64);
         tensor
     };
-    Arguments::tensors(func.buffer_map.iter().enumerate().map(tensor))
+    buffers.iter().enumerate().map(tensor).collect()
+}
+
+/// Arguments for all parameters; memory has been found for the last one, which is the result.
+fn arguments(func: &PrimFunc, inputs: &[Tensor]) -> Arguments {
+    let (_, buffer) = func.buffer_map.last().expect("parameters");
+    let mut result = undefined(buffer);
+    result.touch();
+    Arguments::tensors(inputs.iter().cloned().chain([result]))
 }
 
 fn measure(criterion: &mut Criterion, name: &str, elements: u64, func: &PrimFunc, threads: &[usize]) {
     let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(elements)).sample_size(10);
     group.warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_secs(1));
-    let args = arguments(func);
+    let inputs = inputs(func);
     let valid = validate(func).expect("well formed");
     for &threads in threads {
         let config = Config { threads, ..Config::default() };
@@ -54,7 +65,7 @@ fn measure(criterion: &mut Criterion, name: &str, elements: u64, func: &PrimFunc
                 black_box(run(valid, &mut args, &config).expect("no trap"));
                 args
             };
-            bencher.iter_batched(|| args.clone(), once, BatchSize::LargeInput);
+            bencher.iter_batched(|| arguments(func, &inputs), once, BatchSize::PerIteration);
         });
     }
     group.finish();

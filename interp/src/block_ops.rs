@@ -3,6 +3,7 @@
 //! The meaning of an operator is defined in [`crate::ops`] alone. This module instantiates one loop for each common
 //! operator, so that the operator is a constant inside the loop and the compiler can vectorize it.
 
+use multiversion::multiversion;
 use tilewright_ir::ScalarError;
 
 use crate::code::{Instr, Op};
@@ -36,6 +37,7 @@ pub(crate) enum Floats<'a> {
 }
 
 /// Computes `out[i]` from `a[i]` and `b[i]` for all `i`, by an arithmetic operator on `float32`.
+#[multiversion(targets("x86_64+avx2", "x86_64+avx512f+avx512vl+avx512dq+avx512bw"))]
 pub(crate) fn combine_floats(op: Op, out: &mut [f32], a: Floats<'_>, b: Floats<'_>) {
     with_arithmetic!(op, |combine| match (a, b) {
         (Floats::Each(a), Floats::Each(b)) => {
@@ -49,6 +51,7 @@ pub(crate) fn combine_floats(op: Op, out: &mut [f32], a: Floats<'_>, b: Floats<'
 
 /// Adds to each element the product of two values, rounded first, in place. The order of the operands of an addition decides
 /// between NaNs only, all of which are one value.
+#[multiversion(targets("x86_64+avx2", "x86_64+avx512f+avx512vl+avx512dq+avx512bw"))]
 pub(crate) fn accumulate_products(elements: &mut [f32], a: Floats<'_>, b: Floats<'_>) {
     let add = |element: &mut f32, value: f32| *element += value;
     match (a, b) {
@@ -62,6 +65,7 @@ pub(crate) fn accumulate_products(elements: &mut [f32], a: Floats<'_>, b: Floats
 }
 
 /// Combines each element with its value, in place. `element_first` says whether it is the left operand.
+#[multiversion(targets("x86_64+avx2", "x86_64+avx512f+avx512vl+avx512dq+avx512bw"))]
 pub(crate) fn accumulate_floats(op: Op, elements: &mut [f32], values: &[f32], element_first: bool) {
     with_arithmetic!(op, |combine| {
         let pairs = elements.iter_mut().zip(values);
@@ -85,6 +89,7 @@ pub(crate) fn fold_floats(op: Op, element: f32, values: &[f32], element_first: b
 }
 
 /// Computes `out[i]`, 0 or 1, by comparing `a[i]` with `b[i]`.
+#[multiversion(targets("x86_64+avx2", "x86_64+avx512f+avx512vl+avx512dq+avx512bw"))]
 pub(crate) fn compare_floats(op: Op, out: &mut [u64], a: &[f32], b: &[f32]) {
     macro_rules! known {
         ($($op:ident)*) => {
@@ -103,6 +108,7 @@ pub(crate) fn compare_floats(op: Op, out: &mut [u64], a: &[f32], b: &[f32]) {
 ///
 /// Returns false if the operator has no value (division by zero, a shift out of range) for some `i` whose mask is not
 /// 0. Where the mask is 0, `out[i]` is unspecified. The operands must be at least as long as `out`.
+#[multiversion(targets("x86_64+avx2", "x86_64+avx512f+avx512vl+avx512dq+avx512bw"))]
 pub(crate) fn compute_block(instr: &Instr, out: &mut [u64], operands: [&[u64]; 3], mask: Option<&[u64]>) -> bool {
     macro_rules! known {
         ($($op:ident)*) => {

@@ -98,7 +98,7 @@ pub(crate) struct Affine {
     is_still: bool,
     /// False for the cells of a guarded stream that is out of bounds somewhere.
     is_known: bool,
-    /// What has been added so far: by the start of the block, and by each turn since.
+    /// The sum of all moves so far: from the start of the nest to the block, and one for each turn since.
     pub(crate) shift: i64,
     /// Its values in the iterations of a block, in the first turn.
     pub(crate) runs: Vec<Run>,
@@ -188,6 +188,12 @@ impl PhaseScratch {
                 stream.is_guarded.then_some(())?;
                 cells.set(0, 0, &loops, &[0; MAX_NEST])?;
             }
+        }
+        // With shorter runs, boxes of the inner loops, in an order of their own, are faster.
+        if nest.is_long()
+            && !self.streams.iter().all(|cells| cells.is_known && cells.lanes.run_length() >= BLOCK as u64)
+        {
+            return None;
         }
         let is_known = |gather: &Gather| gather.stream.is_some_and(|number| self.known(number).is_some());
         self.skips_indices = phase.plan.gathers.iter().all(is_known);

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use crate::cursor::Run;
 use crate::memory::OutOfMemory;
@@ -387,16 +387,9 @@ fn write<T: SharedCell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, values: 
     })
 }
 
-/// `len` default values, made on several threads if there are many: the system finds memory when it is first written.
-pub(crate) fn zeroed<T: Default + Send>(len: usize) -> Result<Vec<T>, OutOfMemory> {
-    let mut items = Vec::new();
-    items.try_reserve_exact(len).map_err(|_| OutOfMemory)?;
-    if len <= CELLS_OF_A_TASK {
-        items.resize_with(len, T::default);
-    } else {
-        items.par_extend((0..len).into_par_iter().with_min_len(CELLS_OF_A_TASK).map(|_| T::default()));
-    }
-    Ok(items)
+/// `len` zeros. The system finds memory when it is first written, so that the thread that writes pays for it.
+pub(crate) fn zeroed<T: FromZeros>(len: usize) -> Result<Vec<T>, OutOfMemory> {
+    T::new_vec_zeroed(len).map_err(|_| OutOfMemory)
 }
 
 /// The number of cells that one task copies.

@@ -13,7 +13,7 @@
 
 use tilewright_ir::{Buffer, ForKind, ScalarType, Stmt, Var};
 
-use crate::block_plan::BlockPlan;
+use crate::block_plan::{BLOCK, BlockPlan};
 
 /// Number of a register, an index into [`CompiledFunc::registers`].
 pub(crate) type Reg = u32;
@@ -258,7 +258,19 @@ pub(crate) struct VectorizedNest {
 impl VectorizedNest {
     /// Whether blocks are whole iterations of the outermost loop, numbered in any order.
     pub(crate) fn boxes(&self) -> bool {
-        self.any_order && self.splits.first() == Some(&1)
+        self.any_order && self.splits.first() == Some(&1) && !self.is_long()
+    }
+
+    /// Whether an iteration of the outermost loop has at least a block of iterations.
+    pub(crate) fn is_long(&self) -> bool {
+        self.inner.iter().fold(1, |count: u64, inner| count.saturating_mul(inner.extent)) >= BLOCK as u64
+    }
+
+    /// Whether there are only loads, computations and stores of streams.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.phases
+            .iter()
+            .all(|phase| phase.turns.is_empty() && phase.plan.reduce.is_none() && phase.plan.gathers.is_empty())
     }
 }
 

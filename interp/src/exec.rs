@@ -195,7 +195,9 @@ impl Machine<'_> {
         }
         frame.iterations = frame.iterations.saturating_add(extent);
         // A plan that does not apply leaves memory unchanged, so all iterations can still be run here.
-        if let Some(outcome) = self.run_vectorized(inner, min, extent, frame) {
+        if !self.spreads_inside(inner, extent, frame)
+            && let Some(outcome) = self.run_vectorized(inner, min, extent, frame)
+        {
             return outcome;
         }
         self.run_code(&inner.pre, frame)?;

@@ -62,6 +62,7 @@ mod spread;
 mod statement_head;
 mod tensor;
 mod traps;
+mod written;
 
 pub use config::{Argument, Arguments, Config, Observers, Order, Report, RunError, Trap, TrapKind};
 pub use definition::{as_function, run_definition};

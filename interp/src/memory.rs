@@ -3,19 +3,17 @@
 //! The cells of an allocation are as wide as the narrowest element of any buffer that aliases it;
 //! a wider element takes several cells, little endian.
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-
-use rayon::prelude::*;
 use tilewright_ir::ScalarType;
 
-use crate::cells::{CELLS_OF_A_TASK, Cells, Lane, for_each_cell, zeroed};
+use crate::cells::{Cells, Lane};
 use crate::cursor::Run;
+use crate::written::Written;
 
 /// An allocation.
 pub(crate) struct Memory<'a> {
     cells: Cells<'a>,
-    /// One flag per cell; `None` if all cells count as defined.
-    pub(crate) defined: Option<Vec<AtomicU8>>,
+    /// The cells that are defined; `None` if all are.
+    defined: Option<Written>,
     /// Whether a cell must be defined to be read.
     pub(crate) check: bool,
     /// Number of the allocation, for the race check.
@@ -41,7 +39,7 @@ impl<'a> Memory<'a> {
     pub(crate) fn of_cells(cells: Cells<'a>, definedness: Definedness, id: usize) -> Result<Self, OutOfMemory> {
         let defined = match definedness {
             Definedness::Untracked => None,
-            Definedness::Tracked | Definedness::Checked => Some(zeroed(cells.len())?),
+            Definedness::Tracked | Definedness::Checked => Some(Written::none(cells.len())?),
         };
         Ok(Self { cells, defined, check: definedness == Definedness::Checked, id })
     }
@@ -72,7 +70,7 @@ impl<'a> Memory<'a> {
     pub(crate) fn set(&self, cell: usize, bits: u64) -> Option<()> {
         self.cells.set(cell, bits)?;
         if let Some(defined) = &self.defined {
-            defined.get(cell)?.store(1, Relaxed);
+            defined.set(cell)?;
         }
         Some(())
     }
@@ -80,12 +78,8 @@ impl<'a> Memory<'a> {
     /// Reads the cells of runs, moved by `shift`, into `out`; false if one is outside the allocation or undefined where that
     /// is checked.
     pub(crate) fn read_runs<L: Lane>(&self, runs: &[Run], shift: i64, out: &mut [L]) -> bool {
-        let is_defined = |defined: &[AtomicU8], run: &Run| {
-            let first = run.first.wrapping_add(shift);
-            for_each_cell(defined, first, run.step, run.len, |_, flag| flag.load(Relaxed) != 0)
-        };
         let readable = match &self.defined {
-            Some(defined) if self.check => runs.iter().all(|run| is_defined(defined, run)),
+            Some(defined) if self.check => runs.iter().all(|run| defined.has_run(run.first.wrapping_add(shift), run)),
             _ => true,
         };
         readable && self.cells.read(runs, shift, out)
@@ -100,14 +94,8 @@ impl<'a> Memory<'a> {
     /// allocation.
     pub(crate) fn write_runs<L: Lane>(&self, runs: &[Run], shift: i64, values: &[L]) -> bool {
         let written = self.cells.write(runs, shift, values);
-        let mark = |_, flag: &AtomicU8| {
-            flag.store(1, Relaxed);
-            true
-        };
-        let mut marked = |defined: &[AtomicU8]| {
-            runs.iter().all(|run| for_each_cell(defined, run.first.wrapping_add(shift), run.step, run.len, mark))
-        };
-        written && self.defined.as_deref().is_none_or(&mut marked)
+        let mark = |defined: &Written| runs.iter().all(|run| defined.set_run(run.first.wrapping_add(shift), run));
+        written && self.defined.as_ref().is_none_or(mark)
     }
 
     /// Reads `cells[i]` into `out[i]` wherever the mask is not 0; false if one is outside the allocation or undefined
@@ -136,10 +124,7 @@ impl<'a> Memory<'a> {
     /// Whether a cell is defined; true if that is not tracked.
     #[inline]
     pub(crate) fn is_defined(&self, cell: usize) -> bool {
-        match &self.defined {
-            None => true,
-            Some(defined) => defined.get(cell).is_some_and(|flag| flag.load(Relaxed) != 0),
-        }
+        self.defined.as_ref().is_none_or(|defined| defined.get(cell))
     }
 
     /// Copies the cells to little-endian bytes, on several threads where there are many; excess bytes or cells are left alone.
@@ -149,15 +134,7 @@ impl<'a> Memory<'a> {
 
     /// For each lane, which takes `cells` cells, whether all of them are defined; `None` if they are in all lanes.
     pub(crate) fn flags(&self, cells: usize) -> Option<Vec<bool>> {
-        let flags = self.defined.as_ref()?;
-        let tasks = flags.par_chunks(CELLS_OF_A_TASK);
-        // Bytes are combined without a branch, which is faster where all are set, as usual.
-        let all = tasks.map(|flags| flags.iter().fold(1, |all, flag| all & flag.load(Relaxed)) != 0);
-        if all.reduce(|| true, |a, b| a && b) {
-            return None;
-        }
-        let lanes = flags.par_chunks_exact(cells.max(1)).with_min_len(CELLS_OF_A_TASK);
-        Some(lanes.map(|lane| lane.iter().all(|flag| flag.load(Relaxed) != 0)).collect())
+        self.defined.as_ref()?.lanes(cells)
     }
 
     /// The bits of an element that takes `count` cells of `width` bytes, little endian; `None` if a cell is outside.

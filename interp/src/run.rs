@@ -1,8 +1,10 @@
 //! Running a function: binds the arguments, compiles the function, runs it and copies the results back.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use tilewright_ir::phases::{Barriers, has_groups, without_barriers};
 use tilewright_ir::{Buffer, Diagnostic, Expr, PrimFunc, Validated, Var};
 
@@ -77,7 +79,7 @@ fn run_function(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Resul
         buffers,
     };
     let program = compile(&setup)?;
-    let mut frame = Frame {
+    let frame = Frame {
         registers: program.registers.clone(),
         memories: vec![None; setup.widths.len()],
         views: static_views(&setup)?,
@@ -91,17 +93,39 @@ fn run_function(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Resul
     };
     let stored = stored_data_vars(func);
     let mut held = hold_arguments(func, args, &stored)?;
-    let passed = load_arguments(func, args, config, &setup, &mut held, &mut frame)?;
     let machine = Machine { program: &program, config, threads };
-    if threads == 1 {
-        machine.run_nodes(&program.nodes, &mut frame)?;
-    } else {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
-        let pool = pool.build().map_err(|error| {
-            Diagnostic::error("threads", None, format!("{threads} threads cannot be started: {error}"))
-        })?;
-        pool.install(|| machine.run_nodes(&program.nodes, &mut frame))?;
+    let (report, flags) = execute(func, args, &machine, &setup, &mut held, frame)?;
+    for (position, flags) in flags {
+        if let (Some(Argument::Tensor(tensor)), Some(Held::Own(bytes))) =
+            (args.params.get_mut(position), held.get_mut(position))
+        {
+            tensor.replace(std::mem::take(bytes), flags);
+        }
     }
+    Ok(report)
+}
+
+/// For a parameter whose memory was its bytes: its position, and whether each lane is defined, if not all are.
+type Flags = (usize, Option<Vec<bool>>);
+
+/// Runs a program in the memory of its arguments. Stores the results whose memory is not made of the bytes held for them; the
+/// flags of the others are returned.
+fn execute<'m>(
+    func: &PrimFunc,
+    args: &mut Arguments,
+    machine: &Machine<'_>,
+    setup: &Setup<'_>,
+    held: &'m mut [Held],
+    mut frame: Frame<'m>,
+) -> Result<(Report, Vec<Flags>), RunError> {
+    let passed = load_arguments(func, args, machine.config, setup, held, &mut frame)?;
+    let nodes = &machine.program.nodes;
+    if machine.threads == 1 {
+        machine.run_nodes(nodes, &mut frame)?;
+    } else {
+        with_pool(machine.threads, || machine.run_nodes(nodes, &mut frame))??;
+    }
+    let stored = stored_data_vars(func);
     let mut flags = Vec::new();
     // Only here are the arguments changed: a trap has returned before.
     for (position, memory, view) in passed {
@@ -125,16 +149,23 @@ fn run_function(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Resul
             }
         }
     }
-    let report = Report { iterations: frame.iterations, parallel_loops: frame.parallel_loops, threads };
-    drop(frame);
-    for (position, flags) in flags {
-        if let (Some(Argument::Tensor(tensor)), Some(Held::Own(bytes))) =
-            (args.params.get_mut(position), held.get_mut(position))
-        {
-            tensor.replace(std::mem::take(bytes), flags);
-        }
+    let (iterations, parallel_loops) = (frame.iterations, frame.parallel_loops);
+    Ok((Report { iterations, parallel_loops, threads: machine.threads }, flags))
+}
+
+/// Calls a function on the threads of a pool. A thread keeps the pool that it last used, because starting threads takes longer
+/// than running a small program.
+fn with_pool<R: Send>(threads: usize, call: impl FnOnce() -> R + Send) -> Result<R, Diagnostic> {
+    thread_local! {
+        static KEPT: Cell<Option<ThreadPool>> = const { Cell::new(None) };
     }
-    Ok(report)
+    let kept = KEPT.take().filter(|pool| pool.current_num_threads() == threads);
+    let made = kept.map_or_else(|| ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build(), Ok);
+    let pool = made
+        .map_err(|error| Diagnostic::error("threads", None, format!("{threads} threads cannot be started: {error}")))?;
+    let result = pool.install(call);
+    KEPT.set(Some(pool));
+    Ok(result)
 }
 
 /// The bytes of an argument while a program runs on them.
@@ -148,8 +179,8 @@ enum Held {
 
 /// The bytes that the memory of each parameter can be made of: those of its tensor, or a copy if the program writes it and
 /// may trap.
-fn hold_arguments(func: &PrimFunc, args: &Arguments, stored: &[Var]) -> Result<Vec<Held>, Diagnostic> {
-    let hold = |(param, arg): (&Var, &Argument)| {
+fn hold_arguments(func: &PrimFunc, args: &mut Arguments, stored: &[Var]) -> Result<Vec<Held>, Diagnostic> {
+    let hold = |(param, arg): (&Var, &mut Argument)| {
         let (Some(buffer), Argument::Tensor(tensor)) = (func.param_buffer(param), arg) else {
             return Ok(Held::Nothing);
         };
@@ -157,6 +188,9 @@ fn hold_arguments(func: &PrimFunc, args: &Arguments, stored: &[Var]) -> Result<V
             return Ok(Held::Shared(tensor.shared_bytes()));
         }
         let refused = || argument_error(format!("there is no memory for parameter `{buffer}`"));
+        if let Some(bytes) = tensor.take_undefined() {
+            return Ok(Held::Own(bytes));
+        }
         if tensor.is_none_defined() {
             let bytes = Tensor::undefined(tensor.dtype(), tensor.shape()).map(Tensor::into_bytes);
             return bytes.map(Held::Own).map_err(|_| refused());
@@ -169,7 +203,7 @@ fn hold_arguments(func: &PrimFunc, args: &Arguments, stored: &[Var]) -> Result<V
         bytes.extend_from_slice(tensor.bytes());
         Ok(Held::Own(bytes))
     };
-    func.params.iter().zip(&args.params).map(hold).collect()
+    func.params.iter().zip(&mut args.params).map(hold).collect()
 }
 
 /// The memory that the bytes of an argument are; `None` if they cannot be.

@@ -19,22 +19,27 @@ const MIN_INSTRUCTIONS: u64 = 20_000;
 impl Machine<'_> {
     /// Whether to distribute the iterations of a loop over threads.
     ///
-    /// Not inside a worker, not with less than four iterations per thread if a loop inside is independent too (that one
-    /// is distributed then), and not if fuel might run out: which iteration gets the last of it would depend on timing.
+    /// Not with less than four iterations per thread if a loop inside is independent too: that one is distributed then.
     pub(crate) fn should_spread(&self, inner: &Loop, extent: u64, frame: &Frame) -> bool {
-        let threads = self.threads as u64;
+        let enough = extent >= 4 * self.threads as u64 || !inner.inner_independent;
+        inner.independent && extent > 1 && enough && self.may_spread(inner, extent, frame)
+    }
+
+    /// Whether to leave the iterations of a loop to a loop inside that is distributed over threads.
+    pub(crate) fn spreads_inside(&self, inner: &Loop, extent: u64, frame: &Frame) -> bool {
+        inner.inner_independent && self.may_spread(inner, extent, frame)
+    }
+
+    /// Whether it is worth while to use several threads in a loop.
+    ///
+    /// Not inside a worker, and not if fuel might run out: which iteration gets the last of it would depend on timing.
+    fn may_spread(&self, inner: &Loop, extent: u64, frame: &Frame) -> bool {
         let enough_fuel = || {
             let each = inner.inner_iterations.and_then(|inner| inner.checked_add(1));
             frame.fuel == u64::MAX
                 || each.and_then(|each| each.checked_mul(extent)).is_some_and(|all| all <= frame.fuel)
         };
-        inner.independent
-            && !frame.worker
-            && self.threads > 1
-            && extent > 1
-            && (extent >= 4 * threads || !inner.inner_independent)
-            && inner.weight.saturating_mul(extent) >= MIN_INSTRUCTIONS
-            && enough_fuel()
+        !frame.worker && self.threads > 1 && inner.weight.saturating_mul(extent) >= MIN_INSTRUCTIONS && enough_fuel()
     }
 
     /// Runs the iterations of an independent loop in chunks on all threads.

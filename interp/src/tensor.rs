@@ -189,22 +189,27 @@ impl Tensor {
         value: impl Fn(usize) -> Scalar + Sync,
     ) -> Result<Self, TensorError> {
         let mut tensor = Self::undefined(dtype, shape)?;
-        let (ty, width) = (tensor.dtype.scalar, tensor.width());
+        tensor.set_all(value);
+        Ok(tensor)
+    }
+
+    /// Sets each lane, as [`Tensor::from_lanes`] does.
+    pub(crate) fn set_all(&mut self, value: impl Fn(usize) -> Scalar + Sync) {
+        let (ty, width) = (self.dtype.scalar, self.width());
         let fill = |start: usize, bytes: &mut [u8]| {
             for (place, lane) in bytes.chunks_exact_mut(width).enumerate() {
                 lane.copy_from_slice(&memory_of(ty, value(start + place)).to_le_bytes()[..width]);
             }
         };
-        let is_small = tensor.lane_count() <= LANES_OF_A_TASK;
-        let bytes = Arc::make_mut(&mut tensor.bytes);
+        let is_small = self.lane_count() <= LANES_OF_A_TASK;
+        let bytes = Arc::make_mut(&mut self.bytes);
         if is_small {
             fill(0, bytes);
         } else {
             let tasks = bytes.par_chunks_mut(LANES_OF_A_TASK * width).enumerate();
             tasks.for_each(|(task, bytes)| fill(task * LANES_OF_A_TASK, bytes));
         }
-        tensor.defined = Defined::All;
-        Ok(tensor)
+        self.defined = Defined::All;
     }
 
     /// Type of an element.
@@ -323,12 +328,13 @@ impl Tensor {
         u64::from_le_bytes(word)
     }
 
-    /// Writes the low bits of `raw` to a lane and sets its flag.
+    /// Writes the low bits of `raw`, or 0 if they are not defined, to a lane and sets its flag.
     pub(crate) fn set_raw(&mut self, lane: usize, raw: u64, defined: bool) {
         let width = self.width();
         if lane >= self.lanes {
             return;
         }
+        let raw = if defined { raw } else { 0 };
         Arc::make_mut(&mut self.bytes)[lane * width..(lane + 1) * width].copy_from_slice(&raw.to_le_bytes()[..width]);
         if self.is_defined(lane) != defined {
             if !matches!(self.defined, Defined::Each(_)) {
@@ -337,6 +343,24 @@ impl Tensor {
             if let Defined::Each(flags) = &mut self.defined {
                 Arc::make_mut(flags)[lane] = defined;
             }
+        }
+    }
+
+    /// The bytes, all 0, if no lane was ever defined and nobody shares them; others, which no memory was found for yet, take their
+    /// place.
+    pub(crate) fn take_undefined(&mut self) -> Option<Vec<u8>> {
+        let (Defined::None, Some(bytes)) = (&self.defined, Arc::get_mut(&mut self.bytes)) else { return None };
+        let others = zeros(bytes.len()).ok()?;
+        Some(std::mem::replace(bytes, others))
+    }
+
+    /// Writes the bytes of a large tensor without defined elements on all threads, so that the system has found memory for them before a
+    /// run whose time is taken.
+    pub fn touch(&mut self) {
+        if let (Defined::None, Some(bytes)) = (&self.defined, Arc::get_mut(&mut self.bytes))
+            && bytes.len() > LANES_OF_A_TASK
+        {
+            bytes.par_chunks_mut(LANES_OF_A_TASK).for_each(|bytes| bytes.fill(0));
         }
     }
 

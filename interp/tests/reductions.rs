@@ -428,4 +428,37 @@ proptest! {
         fill(&mut output, 1);
         agree_everywhere(&func(&[&target], body), &Arguments::tensors([output]), 1 << 20);
     }
+
+    /// Nests in which the innermost loop alone makes several blocks: rows with gaps or without, of memory of their own or in place,
+    /// moved back or forth, and with an element that holds nothing.
+    #[test]
+    fn long_rows_are_those_of_the_reference_interpreter(
+        rows in prop::array::uniform2(1..5i64),
+        row in prop_oneof![Just(512i64), Just(515), 600..1100i64],
+        gap in prop_oneof![2 => Just(0i64), 1 => 1..70i64],
+        shift in prop_oneof![3 => Just(2i64), 1 => 0..5i64],
+        in_place in any::<bool>(),
+        hole in prop::option::of(0..4000usize),
+    ) {
+        let [x, y, z] = ["x", "y", "z"].map(Var::index);
+        let size = rows[0] * rows[1] * (row + gap) + 8;
+        let (source, target) = (ints("A", &[size]), ints("B", &[size]));
+        let place = || (v(&x) * Expr::int(rows[1]) + v(&y)) * Expr::int(row + gap) + v(&z);
+        let read = Expr::load(if in_place { &target } else { &source }, vec![place() + Expr::int(shift)]);
+        let store = Stmt::store(&target, vec![place() + Expr::int(2)], read * Expr::int(3) + v(&y));
+        let body = each(&x, rows[0], each(&y, rows[1], each(&z, row, store)));
+        let mut tensors = [(); 2].map(|()| Tensor::undefined(ScalarType::Int32, &[size.cast_unsigned()]).unwrap());
+        fill(&mut tensors[0], 1);
+        if in_place {
+            fill(&mut tensors[1], 2);
+        }
+        if let Some(hole) = hole {
+            let tensor = &mut tensors[usize::from(in_place)];
+            let mut flags = vec![true; tensor.lane_count()];
+            let at = hole % flags.len();
+            flags[at] = false;
+            *tensor = Tensor::from_parts(ScalarType::Int32, &[size.cast_unsigned()], tensor.bytes().to_vec(), flags).unwrap();
+        }
+        agree_everywhere(&func(&[&source, &target], body), &Arguments::tensors(tensors), 1 << 20);
+    }
 }

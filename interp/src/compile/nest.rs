@@ -63,7 +63,8 @@ impl<'a> Compiler<'_, 'a> {
         }
         let across = pairs_across(&phases);
         let any_order = phases.iter().all(|phase| phase.plan.reduce.is_none() || !phase.turns.is_empty());
-        Ok(across.map(|across| VectorizedNest { inner, splits, any_order, phases, across }))
+        let nest = across.map(|across| VectorizedNest { inner, splits, any_order, phases, across });
+        Ok(nest.filter(|nest| !nest.is_long() || nest.is_plain()))
     }
 
     /// Gives the variables of loops registers of the level `depth`.
@@ -142,9 +143,9 @@ impl<'a> Compiler<'_, 'a> {
         }))
     }
 
-    /// The shape of a nest. `None` unless the ranges of all loops but the outermost are constant, and those whose iterations make up
-    /// blocks make less than a block for each iteration of the outermost loop: with more, vectorizing the inner loops
-    /// alone is as good.
+    /// The shape of a nest. `None` unless the ranges of all loops but the outermost are constant, and, in a reduction, those whose
+    /// iterations make up blocks make less than a block for each iteration of the outermost loop: with more, vectorizing the
+    /// inner loops alone is as good.
     fn nest_shape(&self, outer: &'a For) -> Option<Shape<'a>> {
         let mut lanes = Vec::new();
         let leaf = self.descend(&outer.body, &mut lanes)?;
@@ -159,8 +160,9 @@ impl<'a> Compiler<'_, 'a> {
             }
         }
         let mut iterations: u64 = 1;
+        let is_reduction = parts.iter().any(|part| !part.turns.is_empty());
         for (.., extent) in &lanes {
-            iterations = iterations.checked_mul(*extent).filter(|&count| count < BLOCK as u64)?;
+            iterations = iterations.checked_mul(*extent).filter(|&count| !is_reduction || count < BLOCK as u64)?;
         }
         let depth = parts.iter().map(|part| part.turns.len()).max().unwrap_or(0) + lanes.len() + 1;
         (depth <= MAX_NEST && parts.len() <= MAX_PHASES).then_some(Shape { lanes, parts })
