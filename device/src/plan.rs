@@ -167,7 +167,8 @@ pub struct Launch {
     pub kernel: String,
     /// Number of work-items along each dimension, 1 for an unused one. If one of them is 0, the launch is skipped.
     pub global: [u64; 3],
-    /// Number of work-items of a work-group along each dimension; `None` for the driver's choice.
+    /// Number of work-items of a work-group along each dimension; `None` if it does not matter: groups of 64 to 256 where dimension 0 has few
+    /// work-items, and else the driver's choice.
     pub local: Option<[u64; 3]>,
     /// One argument for each parameter.
     pub args: Vec<Arg>,

@@ -3,6 +3,7 @@
 mod check;
 #[allow(unsafe_code)] // the only place for it: OpenCL is a C interface
 mod cl;
+mod groups;
 mod guard;
 mod listing;
 mod memory;

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::check::{at_most, check_argument, check_plan};
 use super::cl::{self, Failure};
+use super::groups::fitting;
 use super::memory::{self, Held, Images, host_size};
 use super::program::Program;
 use super::quirks::{self, InTurn};
@@ -98,7 +99,8 @@ impl Session {
         let memories = plan.buffers.iter().map(room).collect::<Result<Vec<_>, _>>()?;
         let ready = |(launch, program)| self.prepare(program, launch, plan, &memories);
         let kernels = plan.launches.iter().zip(programs.iter().copied()).map(ready).collect::<Result<Vec<_>, _>>()?;
-        let (launch_nanoseconds, snapshots) = launch_all(&queue, plan, &kernels, &memories, &options.snapshots)?;
+        let (launch_nanoseconds, snapshots) =
+            launch_all(&queue, plan, &kernels, &memories, &options.snapshots, &self.info)?;
         let mut touched = Vec::new();
         let mut buffers = Vec::new();
         for (spec, memory) in plan.buffers.iter().zip(&memories) {
@@ -188,11 +190,12 @@ fn launch_all(
     kernels: &[cl::Kernel],
     memories: &[Held<'_>],
     wanted: &[Snapshot],
+    info: &DeviceInfo,
 ) -> Result<Launched, DeviceError> {
     let mut events = Vec::new();
     let mut snapshots = vec![Vec::new(); wanted.len()];
     for (number, (launch, kernel)) in plan.launches.iter().zip(kernels).enumerate() {
-        events.push(enqueue(queue, launch, kernel)?);
+        events.push(enqueue(queue, launch, kernel, info)?);
         for (snapshot, contents) in wanted.iter().zip(&mut snapshots).filter(|(snapshot, _)| snapshot.after == number) {
             let spec = &plan.buffers[snapshot.memory];
             *contents = memory::contents(queue, spec, memories[snapshot.memory].memory()).map_err(|failure| {
@@ -218,12 +221,19 @@ fn launch_all(
 }
 
 /// Enqueues a launch; returns `None` if it has no work-items.
-fn enqueue(queue: &cl::Queue, launch: &Launch, kernel: &cl::Kernel) -> Result<Option<cl::Event>, DeviceError> {
+fn enqueue(
+    queue: &cl::Queue,
+    launch: &Launch,
+    kernel: &cl::Kernel,
+    info: &DeviceInfo,
+) -> Result<Option<cl::Event>, DeviceError> {
     if launch.global.contains(&0) {
         return Ok(None);
     }
     let global = host_sizes(launch.global)?;
-    let local = launch.local.map(host_sizes).transpose()?;
+    let is_free = !matches!(kernel.required_work_group(), Ok(Some(_)));
+    let chosen = || fitting(launch.global, kernel.max_work_group_size().unwrap_or(1), info.max_work_item_sizes);
+    let local = launch.local.or_else(|| chosen().filter(|_| is_free)).map(host_sizes).transpose()?;
     let event = queue.launch(kernel, global, local);
     event.map(Some).map_err(|failure| failure.during(format!("kernel `{}`", launch.kernel)))
 }
