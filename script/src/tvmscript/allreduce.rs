@@ -133,6 +133,9 @@ impl<'a> Reader<'a> {
     /// Reads `T.tvm_thread_allreduce(...)`.
     pub(super) fn allreduce(&mut self, call: &'a ast::ExprCall) -> Option<Stmt> {
         let Some(reducer) = self.reducer.take() else {
+            if std::mem::take(&mut self.reducer_failed) {
+                return None;
+            }
             let message = "nothing says how the values are combined";
             let help = "put it below `with T.attr(T.comm_reducer(...), \"reduce_scope\", ...):`";
             return self.error("reducer", call.range(), message, help);

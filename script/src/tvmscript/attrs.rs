@@ -294,7 +294,17 @@ impl<'a> Reader<'a> {
             return parts.map(AttrValue::List);
         }
         match value {
+            ast::Expr::NoneLiteral(_) => self.error(
+                "attribute",
+                value.range(),
+                "an attribute has a value here, which `None` is not",
+                "leave it out",
+            ),
             ast::Expr::Dict(_) => self.annotations(Some(value)).map(AttrValue::Dict),
+            // A hint is about the memory as a whole, wherever the buffer begins in it.
+            ast::Expr::Attribute(attribute) if attribute.attr.as_str() == "data" => {
+                self.buffer(&attribute.value).map(|buffer| AttrValue::Var(buffer.data.clone()))
+            }
             ast::Expr::Attribute(_) => self.data(value).map(AttrValue::Var),
             ast::Expr::Name(name) => match self.name(name)? {
                 Binding::Value(Expr::Var(var)) | Binding::Handle(var) => Some(AttrValue::Var(var)),
@@ -302,8 +312,8 @@ impl<'a> Reader<'a> {
                 Binding::Buffer(buffer) | Binding::Pointer(buffer) | Binding::Unallocated(buffer) => {
                     Some(AttrValue::Var(buffer.data.clone()))
                 }
-                Binding::Thread(tag) => Some(AttrValue::Str(tag.to_string())),
-                Binding::Indices(_) | Binding::Window(_) | Binding::Failed => self.error(
+                Binding::Thread(axis) => Some(AttrValue::Str(axis.to_string())),
+                Binding::Indices(_) | Binding::Window(_) | Binding::Declared(_) | Binding::Failed => self.error(
                     "attribute",
                     value.range(),
                     "this is not an attribute value",

@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads what a block says of itself, and returns whether it has no error. `None` for any other statement.
-    fn block_part(&mut self, stmt: &'a ast::Stmt) -> Option<bool> {
+    pub(super) fn block_part(&mut self, stmt: &'a ast::Stmt) -> Option<bool> {
         match stmt {
             ast::Stmt::Assign(assign) => {
                 let ast::Expr::Call(call) = &*assign.value else { return None };

@@ -12,7 +12,8 @@
 //! | `scope` | the storage scope, such as `"local"` | `"global"` |
 //! | `axis_separators` | the number of axes before each separator, in the layout after all transformations | none |
 //! | `align` | a promise that nothing relies on | |
-//! | `offset_factor`, `buffer_type` | accepted only with values that have no effect | |
+//! | `offset_factor` | 1 without `elem_offset`, of a parameter: the caller gives the position of the first element. TVM prints this so | 0 |
+//! | `buffer_type` | accepted only with the value that has no effect | |
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
@@ -119,7 +120,10 @@ impl<'a> Reader<'a> {
         let (shape, dtype, scope) = (shape??, dtype?, scope?);
         let shape: Vec<_> = shape.iter().map(|extent| self.without_lets(extent)).collect();
         let strides = strides.map_or(Some(None), |strides| strides.map(Some))?.filter(|strides| !strides.is_empty());
-        let elem_offset = elem_offset.unwrap_or(Some(Expr::int(0)))?;
+        let elem_offset = match elem_offset {
+            Some(offset) => offset?,
+            None => self.implicit_offset(name, declaration, extents_may_be_new)?,
+        };
         let data = data.unwrap_or_else(|| Some(Var::new(name, DataType::HANDLE)))?;
         let rank = self.final_rank(name, &data, &shape)?;
         let map_separators = self.separators.iter().find(|(key, _)| key == name).map(|(_, positions)| *positions);
@@ -147,8 +151,31 @@ impl<'a> Reader<'a> {
         self.rank_after_tiles(name, data, rank)
     }
 
-    /// Accepts `offset_factor` and `buffer_type` only with values that have no effect, since the language
-    /// has no counterpart for them.
+    /// The position of the first element of a buffer whose declaration does not state it.
+    fn implicit_offset(&mut self, name: &str, declaration: &Declaration<'a>, may_be_new: bool) -> Option<Expr> {
+        let factor = match declaration.offset_factor {
+            Some(given) => self.expr(given)?.as_const_int(),
+            None => Some(0),
+        };
+        match (factor, declaration.offset_factor) {
+            (Some(0), _) | (_, None) => Some(Expr::int(0)),
+            (_, Some(given)) if !may_be_new => {
+                let message = format!(
+                    "nothing says where the first element of `{name}` is: `offset_factor` without `elem_offset`"
+                );
+                self.error("unsupported", given.range(), message, "leave `offset_factor` out, or write `elem_offset`")
+            }
+            _ => {
+                let mut offset = format!("{name}_elem_offset");
+                while self.lookup(&offset).is_some() {
+                    offset.push('_');
+                }
+                Some(Expr::from(&self.symbols.get(&offset)))
+            }
+        }
+    }
+
+    /// Accepts `offset_factor` and `buffer_type` only with values that the language has a counterpart for.
     fn refuse_layout_hints(&mut self, declaration: &Declaration<'a>) -> Option<()> {
         // Of memory that is aligned more is promised than anything here relies on.
         if let Some(given) = declaration.align
@@ -240,6 +267,13 @@ impl<'a> Reader<'a> {
         }
         if self.is_failed(expr) {
             return None;
+        }
+        if let ast::Expr::Name(name) = expr
+            && let Some(Binding::Handle(_)) = self.lookup(&name.id)
+        {
+            let message = format!("no buffer is declared in the memory of the parameter `{}` yet", name.id);
+            let help = "declare it at the start of the function, `A = T.decl_buffer((64,), data=A_ptr)`";
+            return self.error("data", expr.range(), message, help);
         }
         self.error(
             "data",

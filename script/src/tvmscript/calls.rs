@@ -102,9 +102,14 @@ pub(super) fn binary_named(name: &str) -> Option<BinaryOp> {
     BinaryOp::ALL.into_iter().find(|op| op.info().call == other)
 }
 
-/// Returns the math function that a name denotes: its name in the operator table, or the one that TVM prints for floats.
+/// Returns the math function that a name denotes: its name in the operator table, or another one that TVM has for it. TVM rounds ties to even
+/// in `round` as in `nearbyint`, which `topi.round` gives in release 0.27.
 pub(super) fn math_named(name: &str) -> Option<MathFn> {
-    MathFn::by_name(if name == "fabs" { "abs" } else { name })
+    MathFn::by_name(match name {
+        "fabs" => "abs",
+        "nearbyint" => "round",
+        name => name,
+    })
 }
 
 impl<'a> Reader<'a> {
@@ -232,6 +237,9 @@ impl<'a> Reader<'a> {
             let args = self.bind_args(call, "astype", &["dtype"], 1)?;
             let ty = self.dtype(args.get(0)?)?;
             return Some(cast(value?, ty));
+        }
+        if self.is_failed(&call.func) {
+            return None;
         }
         let is_kind = |kind: &&str| *kind == "remap" || super::blocks::axis_kind(kind).is_some();
         if let Some(kind) = self.axis_call(call).filter(is_kind) {

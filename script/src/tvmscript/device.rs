@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
                 rest.push(stmt);
             }
         }
-        let body = self.stmts(&rest);
+        let body = self.stmts(self.without_return(&rest));
         scopes.into_iter().rev().fold(body, |body, scope| scope(body))
     }
 

@@ -80,6 +80,7 @@ impl<'a> Reader<'a> {
                 | Binding::Thread(_)
                 | Binding::Indices(_)
                 | Binding::Window(_)
+                | Binding::Declared(_)
                 | Binding::Failed => self.error(
                     "not-a-value",
                     range,
@@ -249,13 +250,15 @@ impl<'a> Reader<'a> {
                 format!("`{}` is a part of a buffer", name.id),
                 "it has elements, and no memory, strides or offset of its own",
             ),
-            Binding::Value(_) | Binding::Handle(_) | Binding::Thread(_) | Binding::Indices(_) | Binding::Failed => self
-                .error(
-                    "not-a-buffer",
-                    expr.range(),
-                    format!("`{}` is not a buffer", name.id),
-                    "only buffers have elements",
-                ),
+            Binding::Value(_)
+            | Binding::Handle(_)
+            | Binding::Thread(_)
+            | Binding::Indices(_)
+            | Binding::Declared(_)
+            | Binding::Failed => {
+                let message = format!("`{}` is not a buffer", name.id);
+                self.error("not-a-buffer", expr.range(), message, "only buffers have elements")
+            }
         }
     }
 

@@ -39,6 +39,17 @@ pub(super) fn is_prim_func(def: &ast::StmtFunctionDef) -> bool {
     })
 }
 
+/// Returns whether a decorator is `@tvm.script.tir`, which marked modules and functions before release 0.8.
+pub(super) fn marks_old_module(decorator: &ast::Decorator) -> bool {
+    let ast::Expr::Attribute(attribute) = &decorator.expression else { return false };
+    let of_script = match &*attribute.value {
+        ast::Expr::Attribute(inner) => inner.attr.as_str() == "script",
+        ast::Expr::Name(name) => name.id.as_str() == "script",
+        _ => false,
+    };
+    of_script && attribute.attr.as_str() == "tir"
+}
+
 impl<'a> Reader<'a> {
     /// Reads the statements of a file or of an `ir_module` class, and adds its functions to `module`.
     pub(super) fn module(&mut self, body: &'a [ast::Stmt], module: &mut Module) {
@@ -55,7 +66,16 @@ impl<'a> Reader<'a> {
                     }
                     module.funcs.push(func);
                 }
-                ast::Stmt::ClassDef(class) => self.module(&class.body, module),
+                ast::Stmt::ClassDef(class) => {
+                    if let Some(decorator) = class.decorator_list.iter().find(|decorator| marks_old_module(decorator)) {
+                        let message =
+                            "a class of functions without `@T.prim_func` is the notation of releases before 0.8";
+                        let help = "mark the class with `@I.ir_module` and each function in it with `@T.prim_func`";
+                        let _: Option<()> = self.error("release", decorator.range(), message, help);
+                        continue;
+                    }
+                    self.module(&class.body, module);
+                }
                 ast::Stmt::Import(import) => {
                     self.aliases
                         .extend(import.names.iter().filter_map(|name| name.asname.as_ref()).map(ToString::to_string));
@@ -89,6 +109,9 @@ impl<'a> Reader<'a> {
     fn func(&mut self, def: &'a ast::StmtFunctionDef) -> Option<PrimFunc> {
         self.reading = &def.name;
         self.names.clear();
+        (self.reducer, self.reducer_failed) = (None, false);
+        self.hints.clear();
+        self.pointer_scopes.clear();
         self.maps.clear();
         self.tiles.clear();
         self.separators.clear();
@@ -170,6 +193,12 @@ impl<'a> Reader<'a> {
             let var = Var::new(param.parameter.name.as_str(), ty);
             let binding = if ty == DataType::HANDLE { Binding::Handle(var) } else { Binding::Value(var.into()) };
             self.bind(param.parameter.name.as_str(), binding);
+            // `T.handle("float32", "global")`: a pointer to elements in a scope.
+            if let Some(ast::Expr::Call(call)) = param.parameter.annotation.as_deref()
+                && let Some(scope) = call.arguments.args.get(1)
+            {
+                self.pointer_scopes.push((&param.parameter.name, scope));
+            }
         }
     }
 

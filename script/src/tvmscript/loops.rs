@@ -5,21 +5,21 @@
 //! | `range(n)`, `T.serial(n)` | serial, from 0 to `n - 1` |
 //! | `T.serial(start, stop)` | serial, from `start` to `stop - 1`; the same arguments for the kinds below |
 //! | `T.serial(start, extent=n)` | serial, `n` iterations from `start`, possibly of different types |
+//! | `range(start, stop, step)`, `T.serial(start, stop, step=step)` | from 0, with `start + i * step` in the place of `i`; release 0.27 |
 //! | `T.parallel`, `T.vectorized`, `T.unroll` | the kinds of [`ForKind`] |
 //! | `T.thread_binding(n, thread="threadIdx.x")` | bound to a launch axis |
 //! | `T.thread_binding(n, thread="vthread.x")` | parallel, with the annotation `virtual_thread` |
-//! | `T.grid(n, m)` | nested serial loops, one per variable |
+//! | `T.grid(n, m)`, `T.grid((1, n), m)` | nested serial loops, one per variable; each from 0, or from a start to an end |
+//! | `T.serial(n, unroll=True)` | serial, with the annotation `pragma_unroll`; `False` is `disable_unroll`; release 0.27 |
 //!
 //! The loop variable has the type of the extent, unless `dtype` states another one. `annotations={...}` adds hints.
 
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::sabotage;
-use tilewright_ir::{
-    AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, VIRTUAL_AXES, VIRTUAL_THREAD, Var,
-};
+use tilewright_ir::{AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, Var};
 
 use super::promote::Value;
 use super::reader::{Binding, Reader, string};
@@ -32,6 +32,8 @@ struct LoopHeader {
     kind: ForKind,
     ty: DataType,
     annotations: Vec<(String, AttrValue)>,
+    /// The start and the step of the text, where the loop counts its iterations from 0.
+    steps: Option<(Expr, Expr)>,
 }
 
 /// The names of the loop functions, for hints.
@@ -50,7 +52,7 @@ impl<'a> Reader<'a> {
             ast::Expr::Tuple(tuple) => tuple.elts.as_slice(),
             other => std::slice::from_ref(other),
         };
-        let headers = self.headers(call)?;
+        let mut headers = self.headers(call)?;
         // `T.grid` nests loops that are not nested in the text, so the limit of the parser does not cover them.
         if headers.len() + self.depth > MAX_NESTING {
             let message = format!("loops nest deeper than {MAX_NESTING} levels here");
@@ -62,14 +64,17 @@ impl<'a> Reader<'a> {
         }
         let scope = self.names.len();
         let mut vars = Vec::new();
-        for (target, header) in targets.iter().zip(&headers) {
+        for (target, header) in targets.iter().zip(&mut headers) {
             let ast::Expr::Name(name) = target else {
                 return self.error("loop", target.range(), "a loop variable is a name", "such as `i`");
             };
             let var = Var::new(name.id.as_str(), header.ty);
-            self.bind(name.id.as_str(), Binding::Value(Expr::from(&var)));
+            let value = self.value_of_variable(&var, header, target.range())?;
+            self.bind(name.id.as_str(), Binding::Value(value));
             self.remember_range(&var, &header.min, &header.extent);
             self.remember_threads(&var, header.kind, &header.extent);
+            // In front of the annotation of virtual threads, which the printer expects at the end.
+            header.annotations.splice(0..0, self.hints_of(&name.id));
             vars.push(var);
         }
         self.depth += vars.len();
@@ -96,9 +101,12 @@ impl<'a> Reader<'a> {
                     .arguments
                     .args
                     .iter()
-                    .map(|extent| {
-                        let extent = self.expr(extent)?;
-                        Some(header_from_zero(extent, ForKind::Serial))
+                    .map(|extent| match extent {
+                        // Release 0.27 takes a start and an end, too.
+                        ast::Expr::Tuple(ends) if let [start, stop] = &ends.elts[..] => {
+                            self.header_from_bounds(start, Some(stop), ForKind::Serial)
+                        }
+                        extent => self.header_from_bounds(extent, None, ForKind::Serial),
                     })
                     .collect();
             }
@@ -111,12 +119,21 @@ impl<'a> Reader<'a> {
                 return self.error("loop", call.range(), "this is not a loop", help);
             }
         };
-        let args = self.bind_args(call, &name, &["start", "stop", "annotations", "extent", "dtype"], 1)?;
-        let annotations = self.annotations(args.get(2))?;
+        // As in Python, the step of `range` stands in the third place. TVM takes all but the ends by name.
+        let params: &[&str] = match name.as_str() {
+            "range" => &["start", "stop", "step", "extent", "dtype", "annotations"],
+            _ => &["start", "stop", "annotations", "extent", "dtype", "step", "unroll"],
+        };
+        let args = self.bind_args(call, &name, params, 1)?;
+        let [step, annotations] = if name == "range" { [2, 5] } else { [5, 2] }.map(|at| args.get(at));
+        let mut annotations = self.annotations(annotations)?;
+        if let Some(unroll) = args.get(6) {
+            annotations.push(self.unroll_hint(unroll)?);
+        }
         // `extent=` is our own: the printer uses it for an end that `header_from_bounds` would not read as the same extent.
         let mut header = if let Some(extent) = args.get(3) {
             let (min, extent) = (self.expr(args.get(0)?)?, self.expr(extent)?);
-            LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
+            LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new(), steps: None }
         } else {
             self.header_from_bounds(args.get(0)?, args.get(1), kind)?
         };
@@ -124,7 +141,57 @@ impl<'a> Reader<'a> {
         if let Some(dtype) = args.get(4) {
             header.ty = self.dtype(dtype)?;
         }
+        if let Some(step) = step {
+            header = self.with_step(header, step)?;
+        }
         Some(vec![LoopHeader { annotations, ..header }])
+    }
+
+    /// Reads `unroll=True`, `unroll=False` or `unroll=4` as the annotation that TVM makes of it.
+    fn unroll_hint(&mut self, unroll: &'a ast::Expr) -> Option<(String, AttrValue)> {
+        match self.attr_value(unroll)? {
+            AttrValue::Bool(false) => Some(("disable_unroll".to_owned(), AttrValue::Bool(true))),
+            value @ (AttrValue::Bool(true) | AttrValue::Int(1..)) => Some(("pragma_unroll".to_owned(), value)),
+            _ => {
+                self.error("loop", unroll.range(), "`unroll` is `True`, `False` or a positive number", "`unroll=True`")
+            }
+        }
+    }
+
+    /// Returns the header of a loop with a step: it counts the iterations, `(extent + step - 1) // step` of them, from 0.
+    fn with_step(&mut self, header: LoopHeader, step: &'a ast::Expr) -> Option<LoopHeader> {
+        let ty = header.extent.dtype().scalar;
+        let by = self.expr(step)?.as_const_int().filter(|by| *by > 0);
+        let Some((by, step_value)) = by.and_then(|by| Some((by, Expr::int_of(by, ty)?))) else {
+            let help =
+                "count the iterations, `for i in range(n):`, and compute the index in the loop: `A[start + i * step]`";
+            return self.error("loop", step.range(), "the step of a loop is a positive constant", help);
+        };
+        if by == 1 {
+            return Some(header);
+        }
+        let extent = match &header.extent {
+            Expr::Int { value, .. } => {
+                Expr::int_of(value.max(&0).div_euclid(by) + i128::from(value.max(&0) % by != 0), ty)?
+            }
+            extent => {
+                let last = Expr::int_of(by - 1, ty)?;
+                let sum = self.binary(BinaryOp::Add, extent.clone().into(), last.into(), step.range())?;
+                self.binary(BinaryOp::FloorDiv, sum.into(), step_value.clone().into(), step.range())?
+            }
+        };
+        let min = Expr::Int { value: 0, ty };
+        Some(LoopHeader { extent, min, steps: Some((header.min, step_value)), ..header })
+    }
+
+    /// Returns the value that the variable of a loop has in the text: `start + i * step` for a loop with a step.
+    fn value_of_variable(&mut self, var: &Var, header: &LoopHeader, range: TextRange) -> Option<Expr> {
+        let Some((start, step)) = &header.steps else { return Some(Expr::from(var)) };
+        let offset = self.binary(BinaryOp::Mul, Expr::from(var).into(), step.clone().into(), range)?;
+        if start.as_const_int() == Some(0) {
+            return Some(offset);
+        }
+        self.binary(BinaryOp::Add, start.clone().into(), offset.into(), range)
     }
 
     /// Returns the header of a loop from `start` to `stop`, or from 0 to `start` if there is no `stop`.
@@ -144,7 +211,7 @@ impl<'a> Reader<'a> {
         let Some(extent) = extent_between(&min, stop) else {
             return self.error("loop", start.range(), "the loop has too many iterations", "shorten it");
         };
-        Some(LoopHeader { min, extent, kind, ty, annotations: Vec::new() })
+        Some(LoopHeader { min, extent, kind, ty, annotations: Vec::new(), steps: None })
     }
 
     /// Reads `T.thread_binding(32, thread="threadIdx.x")` or `T.thread_binding(0, 32, "threadIdx.x")`. The short form
@@ -163,10 +230,11 @@ impl<'a> Reader<'a> {
         let Some(thread) = thread else {
             return self.error("loop", call.range(), "the thread axis is missing", "add `thread=\"threadIdx.x\"`");
         };
-        let kind = self.launch_kind(thread)?;
+        let axis = self.launch_axis(thread)?;
+        let kind = axis.kind();
         let mut header = if let Some(extent) = args.get(4) {
             let (min, extent) = (self.expr(args.get(0)?)?, self.expr(extent)?);
-            LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
+            LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new(), steps: None }
         } else {
             self.header_from_bounds(args.get(0)?, stop, kind)?
         };
@@ -174,37 +242,9 @@ impl<'a> Reader<'a> {
             header.ty = self.dtype(dtype)?;
         }
         header.annotations = self.annotations(annotations)?;
-        header.annotations.extend(virtual_thread(thread));
+        header.annotations.extend(axis.annotation());
         Some(header)
     }
-
-    /// Reads the kind of a loop that is bound to a launch axis, such as `"threadIdx.x"`. The iterations of a virtual thread,
-    /// `"vthread.x"`, run in any order: TVM interleaves them in one thread. The annotation says that they are virtual threads.
-    pub(super) fn launch_kind(&mut self, expr: &'a ast::Expr) -> Option<ForKind> {
-        match virtual_thread(expr) {
-            Some(_) => Some(ForKind::Parallel),
-            None => self.thread_tag(expr).map(ForKind::ThreadBinding),
-        }
-    }
-
-    /// Reads a launch axis, such as `"threadIdx.x"`.
-    pub(super) fn thread_tag(&mut self, expr: &'a ast::Expr) -> Option<ThreadTag> {
-        match string(expr).map(str::parse) {
-            Some(Ok(tag)) => Some(tag),
-            _ => self.error(
-                "thread",
-                expr.range(),
-                "this is not a thread axis",
-                "they are blockIdx.x to .z, threadIdx.x to .z",
-            ),
-        }
-    }
-}
-
-/// Returns the annotation of a loop over virtual threads, such as `"vthread.x"`; `None` for another axis.
-pub(super) fn virtual_thread(axis: &ast::Expr) -> Option<(String, AttrValue)> {
-    let name = string(axis).filter(|name| VIRTUAL_AXES.contains(name))?;
-    Some((VIRTUAL_THREAD.to_owned(), AttrValue::Str(name.to_owned())))
 }
 
 /// Returns the number of integers from `min` to `stop - 1`: computed for constants, `n` from `min` to `min + n`, and the difference
@@ -223,5 +263,5 @@ pub(super) fn extent_between(min: &Expr, stop: Expr) -> Option<Expr> {
 /// Returns the header of a loop from 0 to `extent - 1`, with a variable of the extent's type.
 fn header_from_zero(extent: Expr, kind: ForKind) -> LoopHeader {
     let ty = extent.dtype();
-    LoopHeader { min: Expr::Int { value: 0, ty: ty.scalar }, extent, kind, ty, annotations: Vec::new() }
+    LoopHeader { min: Expr::Int { value: 0, ty: ty.scalar }, extent, kind, ty, annotations: Vec::new(), steps: None }
 }

@@ -50,9 +50,13 @@ mod calls;
 mod constants;
 mod device;
 mod expr;
+mod failures;
 mod func;
+mod handles;
 mod heads;
+mod hints;
 mod inits;
+mod launches;
 mod lets;
 mod loops;
 mod older;
@@ -60,6 +64,7 @@ mod print;
 mod promote;
 mod quoted;
 pub(crate) mod reader;
+mod returns;
 mod scalars;
 mod scopes;
 pub(crate) mod scripted;
@@ -114,7 +119,9 @@ pub fn is_tvmscript(source: &str) -> bool {
 fn has_prim_func(body: &[ast::Stmt]) -> bool {
     body.iter().any(|stmt| match stmt {
         ast::Stmt::FunctionDef(def) => func::is_prim_func(def),
-        ast::Stmt::ClassDef(class) => has_prim_func(&class.body),
+        ast::Stmt::ClassDef(class) => {
+            class.decorator_list.iter().any(func::marks_old_module) || has_prim_func(&class.body)
+        }
         _ => false,
     })
 }

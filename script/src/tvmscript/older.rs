@@ -46,15 +46,21 @@ impl<'a> Reader<'a> {
 
     /// The scope of a launch axis with such a variable.
     pub(super) fn iter_var(&mut self, call: &'a ast::ExprCall, extent: &'a ast::Expr) -> Option<ScopeWrapper> {
-        let args = self.bind_args(call, "iter_var", &["var", "dom", "iter_type", "thread_tag"], 4)?;
+        let Some(args) = self.bind_args(call, "iter_var", &["var", "dom", "iter_type", "thread_tag"], 4) else {
+            call.arguments.args.iter().take(1).for_each(|var| self.bind_failed(var));
+            return None;
+        };
         let (var, tag) = (args.get(0)?, args.get(3)?);
         let ast::Expr::Name(name) = var else {
             let help = "`T.iter_var(tx, None, \"ThreadIndex\", \"threadIdx.x\")`";
             return self.error("thread", var.range(), "a launch axis has a variable", help);
         };
-        let kind = self.launch_kind(tag)?;
-        let extent = self.expr(extent)?;
-        Some(self.launched(&name.id, tag, kind, extent))
+        let (axis, extent) = (self.launch_axis(tag), self.expr(extent));
+        let (Some(axis), Some(extent)) = (axis, extent) else {
+            self.bind_failed(var);
+            return None;
+        };
+        Some(self.launched(&name.id, axis, extent))
     }
 
     /// Reads `T.preflattened_buffer(A, (4, 4), ...)`, which says nothing of what the function does.

@@ -3,11 +3,13 @@
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, Var};
+use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, IndexMap, TileRequest, Var};
 
 use super::allreduce::Reducer;
 use super::blocks::OpenBlock;
 use super::device::Functions;
+use super::hints::PendingHint;
+use super::launches::LaunchAxis;
 use super::windows::Window;
 use crate::index_map::Symbols;
 use crate::source::{nearest, span};
@@ -26,7 +28,10 @@ pub(crate) enum Binding {
     /// A parameter of type `handle`.
     Handle(Var),
     /// The launch axis that `T.env_thread` returned.
-    Thread(ThreadTag),
+    Thread(LaunchAxis),
+    /// A variable that `k = T.int32()` declares below the start of a function, with its type. A loop or a binding that follows gives it
+    /// its meaning.
+    Declared(DataType),
     /// A part of a buffer that a block names.
     Window(Window),
     /// The indices of `lambda *indices`.
@@ -91,6 +96,12 @@ pub(crate) struct Reader<'a> {
     pub(super) ranges: Vec<(Var, Expr, Expr)>,
     /// The variable and the extent of each loop over threads of a group so far.
     pub(super) threads: Vec<(Var, Expr)>,
+    /// The hints about variables of loops that follow.
+    pub(super) hints: Vec<PendingHint<'a>>,
+    /// The parameters that are pointers with a scope.
+    pub(super) pointer_scopes: Vec<(&'a str, &'a ast::Expr)>,
+    /// Whether the last reducer has an error, which was reported.
+    pub(super) reducer_failed: bool,
     /// How the next reduction across threads combines two values.
     pub(super) reducer: Option<Reducer>,
     /// The entries of `{"axis_separators": {A: [1]}}` among the function's attributes.
@@ -134,21 +145,6 @@ impl Reader<'_> {
         self.names.push((name.into(), binding));
     }
 
-    /// Gives a name whose declaration has an error a meaning that no use of it reports again. The error was reported
-    /// already; without one the name stays unknown, so that no statement is dropped in silence.
-    pub(super) fn bind_failed(&mut self, target: &ast::Expr) {
-        match target {
-            ast::Expr::Name(name) if !self.errors.is_empty() => self.bind(name.id.as_str(), Binding::Failed),
-            ast::Expr::Tuple(tuple) => tuple.elts.iter().for_each(|part| self.bind_failed(part)),
-            _ => {}
-        }
-    }
-
-    /// Returns whether an expression is a name whose declaration has an error.
-    pub(super) fn is_failed(&self, expr: &ast::Expr) -> bool {
-        matches!(expr, ast::Expr::Name(name) if matches!(self.lookup(&name.id), Some(Binding::Failed)))
-    }
-
     /// Returns the meaning of a name. Where symbolic extents are allowed, an unknown name is one; elsewhere it is an
     /// error.
     pub(super) fn name(&mut self, name: &ast::ExprName) -> Option<Binding> {
@@ -158,8 +154,13 @@ impl Reader<'_> {
         }
         match self.lookup(&name.id) {
             Some(Binding::Failed) => return None,
+            Some(Binding::Declared(_)) if !self.free_names => {
+                let message = format!("`{}` is declared and has no value here", name.id);
+                let help = "bind it first, by a loop or as `x = ...`; symbolic extents are declared at the start of a function";
+                return self.error("unknown-name", name.range(), message, help);
+            }
+            Some(Binding::Declared(_)) | None => {}
             Some(binding) => return Some(binding.clone()),
-            None => {}
         }
         if self.free_names {
             return Some(Binding::Value(self.symbols.get(&name.id).into()));

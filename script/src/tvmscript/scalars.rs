@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
     /// Reads the assignment of a value to a name that the function changes: the declaration of a scalar, or a store.
     pub(super) fn assign_scalar(&mut self, name: &'a ast::ExprName, value: &'a ast::Expr) -> Option<BlockItem> {
         match self.lookup(&name.id) {
-            None => {
+            None | Some(Binding::Declared(_)) => {
                 let value = self.expr(value)?;
                 Some(BlockItem::Scope(self.declare_scalar(&name.id, value, name.range())))
             }

@@ -13,8 +13,8 @@
 //! | `T.realize(A[0:16], "local")` | allocates a buffer that `T.buffer_decl` declared without memory |
 //! | `T.texture2d_alloca(...)` | allocates a texel buffer |
 //! | `T.LetStmt(x)`, `T.let(...)` | binds a value to a name |
-//! | `T.launch_thread("blockIdx.x", n)` | runs the body for each index of a launch axis |
-//! | `T.attr(node, "key", value)` | attaches a hint |
+//! | `T.launch_thread("blockIdx.x", n)` | runs the body for each index of a launch axis, see `launches` |
+//! | `T.attr(node, "key", value)`, `T.attr({"key": value})` | attaches hints, see `hints` |
 //! | `T.Assert(condition, "message")` | asserts a condition |
 //!
 //! Blocks of S-TIR (`T.sblock`) are statements of their own: [`super::blocks`].
@@ -23,44 +23,46 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{AttrValue, Buffer, Expr, For, ForKind, Scope, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, Scope, Stmt, StmtKind};
 
 use super::buffer::Declaration;
-use super::loops::virtual_thread;
-use super::reader::{Binding, Reader, string};
+use super::reader::{Binding, Reader};
 use super::stmt::BlockItem;
+use crate::source::nearest;
 
 /// Wraps the statements inside a scope in the statement that opens the scope.
 pub(super) type ScopeWrapper = Box<dyn FnOnce(Stmt) -> Stmt>;
 
+/// The functions that open a scope.
+const SCOPES: [&str; 21] = [
+    "alloc_buffer",
+    "sblock_alloc_buffer",
+    "alloc_local",
+    "alloc_shared",
+    "Buffer",
+    "texture2d_alloca",
+    "decl_buffer",
+    "buffer_decl",
+    "allocate",
+    "allocate_const",
+    "let",
+    "Let",
+    "LetStmt",
+    "attr",
+    "launch_thread",
+    "block",
+    "sblock",
+    "init",
+    "match_buffer",
+    "realize",
+    "Assert",
+];
+
 impl<'a> Reader<'a> {
     /// Returns whether a call opens a scope.
     pub(super) fn opens_scope(&self, call: &ast::ExprCall) -> bool {
-        let scopes = [
-            "alloc_buffer",
-            "sblock_alloc_buffer",
-            "alloc_local",
-            "alloc_shared",
-            "Buffer",
-            "texture2d_alloca",
-            "decl_buffer",
-            "buffer_decl",
-            "allocate",
-            "allocate_const",
-            "let",
-            "Let",
-            "LetStmt",
-            "attr",
-            "launch_thread",
-            "block",
-            "sblock",
-            "init",
-            "match_buffer",
-            "realize",
-            "Assert",
-        ];
         let is_let = |name: &str| matches!(name, "let" | "Let") && Self::is_let_value(call);
-        self.callee(&call.func).is_some_and(|name| scopes.contains(&name) && !is_let(name))
+        self.callee(&call.func).is_some_and(|name| SCOPES.contains(&name) && !is_let(name))
     }
 
     /// Reads a call that opens a scope, and binds the name on its left-hand side, `target`.
@@ -147,22 +149,15 @@ impl<'a> Reader<'a> {
             }
             "allocate_const" => self.allocate_const(name, call),
             "let" | "Let" | "LetStmt" => self.let_scope(target, call, &callee),
-            "attr" => {
-                let args = self.bind_args(call, "attr", &["node", "attr_key", "value"], 3)?;
-                if args.get(1).and_then(string) == Some("reduce_scope") {
-                    return self.reduce_scope(args.get(0)?);
-                }
-                if let Some(thread) = self.thread_of_attr(args.get(0)?, args.get(1).and_then(string)) {
-                    return self.iter_var(thread, args.get(2)?);
-                }
-                let (node, value) = (self.attr_value(args.get(0)?), self.attr_value(args.get(2)?));
-                let Some(key) = args.get(1).and_then(string).map(str::to_owned) else {
-                    return self.error("attribute", call.range(), "the key of an attribute is a string", "\"key\"");
-                };
-                Some(attr(node?, key, value?))
-            }
+            "attr" => self.attr_scope(call),
             "launch_thread" => self.launch_thread(target, call),
-            "realize" => self.realize(call),
+            "realize" => {
+                let read = self.realize(call);
+                if let (None, Some(ast::Expr::Subscript(region))) = (&read, call.arguments.args.first()) {
+                    self.fail_unallocated(&region.value);
+                }
+                read
+            }
             "Assert" => {
                 let args = self.bind_args(call, "Assert", &["condition", "message"], 2)?;
                 let Some(BlockItem::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
@@ -174,12 +169,13 @@ impl<'a> Reader<'a> {
                 "a block has statements of its own",
                 "write `with T.sblock(\"C\"):` and the statements below it, one block for each `with`",
             ),
-            _ => self.error(
-                "unsupported",
-                call.range(),
-                "this does not open a scope here",
-                "such as `with T.allocate(...) as p:`",
-            ),
+            other => {
+                let help = nearest(other, SCOPES).map_or_else(
+                    || "such as `with T.allocate(...) as p:`".to_owned(),
+                    |near| format!("did you mean `T.{near}`?"),
+                );
+                self.error("unsupported", call.range(), "this does not open a scope here", help)
+            }
         }
     }
 
@@ -201,46 +197,11 @@ impl<'a> Reader<'a> {
                 return self.error("let", call.range(), "a binding has a name and a value", help);
             }
         };
-        let value = self.expr(value)?;
-        Some(self.bind_let(&name.id, value))
-    }
-
-    /// Reads `with T.launch_thread("blockIdx.x", 4) as bx:`, which is a loop bound to a launch axis. The axis may also be a
-    /// name bound by `T.env_thread`, which is then the loop variable.
-    fn launch_thread(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
-        let args = self.bind_args(call, "launch_thread", &["thread", "extent"], 2)?;
-        let thread = args.get(0)?;
-        if self.is_failed(thread) {
+        let Some(value) = self.expr(value) else {
+            self.bind(name.id.as_str(), Binding::Failed);
             return None;
-        }
-        let (kind, given) = match thread {
-            ast::Expr::Name(name) => match self.lookup(&name.id) {
-                Some(Binding::Thread(tag)) => (Some(ForKind::ThreadBinding(*tag)), Some(name.id.as_str())),
-                _ => (None, None),
-            },
-            _ => (self.launch_kind(thread), None),
         };
-        let name = match target {
-            Some(ast::Expr::Name(name)) => Some(name.id.as_str()),
-            _ => given,
-        };
-        let extent = self.expr(args.get(1)?)?;
-        let (Some(kind), Some(name)) = (kind, name) else {
-            let help = "`with T.launch_thread(\"blockIdx.x\", 4) as bx:`";
-            return self.error("thread", call.range(), "a launch has an axis and a variable", help);
-        };
-        Some(self.launched(name, thread, kind, extent))
-    }
-
-    /// The loop over a launch axis, whose variable has a name.
-    pub(super) fn launched(&mut self, name: &str, thread: &ast::Expr, kind: ForKind, extent: Expr) -> ScopeWrapper {
-        let var = Var::new(name, extent.dtype());
-        self.bind(name, Binding::Value(Expr::from(&var)));
-        self.remember_range(&var, &Expr::Int { value: 0, ty: var.dtype().scalar }, &extent);
-        self.remember_threads(&var, kind, &extent);
-        let annotations: Vec<_> = virtual_thread(thread).into_iter().collect();
-        let min = Expr::Int { value: 0, ty: var.dtype().scalar };
-        Box::new(move |body| Stmt::new(StmtKind::For(For { var, min, extent, kind, annotations, body }.into())))
+        Some(self.bind_let(&name.id, value))
     }
 
     /// Reads `T.realize(A[0:16], "local")`, with which TVM printed the memory of a buffer until release 0.8. The region is the whole
@@ -258,10 +219,6 @@ impl<'a> Reader<'a> {
                 && (extent == whole || extent.as_const_int().is_some() && extent.as_const_int() == whole.as_const_int())
         });
         let (Some(at), true) = (at, is_whole) else {
-            // One error for the buffer: it is not reported once more as one without memory.
-            if let Some(at) = at {
-                self.names[at].1 = Binding::Failed;
-            }
             let help = "realize all of a buffer that was declared without memory, `A = T.buffer_decl((16,))` and \
                 `T.realize(A[0:16], \"local\")`, or use `T.alloc_buffer`";
             return self.error("unsupported", call.range(), "this realizes no whole buffer", help);
@@ -303,9 +260,4 @@ pub(super) fn allocate(buffer: Buffer) -> ScopeWrapper {
 /// Returns the scope of a declared view.
 pub(super) fn declare(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Arc::new(body) }))
-}
-
-/// Returns the scope of a hint.
-fn attr(node: AttrValue, key: String, value: AttrValue) -> ScopeWrapper {
-    Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Arc::new(body) }))
 }

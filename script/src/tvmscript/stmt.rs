@@ -53,6 +53,10 @@ impl<'a> Reader<'a> {
                     assign.targets.iter().for_each(|target| self.bind_failed(target));
                 }
                 matched.extend(found);
+            } else if rest.is_empty()
+                && let Some((handle, found)) = self.buffer_of_pointer(stmt)
+            {
+                matched.extend(found.map(|buffer| (handle, buffer)));
             } else {
                 rest.push(stmt);
             }
@@ -62,7 +66,7 @@ impl<'a> Reader<'a> {
         for call in body.iter().filter_map(|stmt| self.statement_call(stmt, "func_attr")).collect::<Vec<_>>() {
             let _ = self.func_attr(call, Some(&mut *attrs));
         }
-        (self.stmts(&rest), matched)
+        (self.stmts(self.without_return(&rest)), matched)
     }
 
     /// Reads `A = T.match_buffer(a, (64,), "float32")` and returns the handle and the buffer. A handle can be matched
@@ -116,7 +120,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the statements of a block, and nests the scopes that they open.
     pub(super) fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
-        let (scope, scopes) = (self.names.len(), self.scopes);
+        let (scope, scopes, n_hints) = (self.names.len(), self.scopes, self.hints.len());
         self.depth += 1;
         let mut open: Vec<(ScopeWrapper, Vec<Stmt>, TextRange)> = Vec::new();
         let mut current = Vec::new();
@@ -150,6 +154,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.names.truncate(scope);
+        self.hints.truncate(n_hints);
         self.scopes = scopes;
         self.depth -= 1;
         let innermost = Stmt::seq(current);
@@ -186,10 +191,10 @@ impl<'a> Reader<'a> {
             ast::Stmt::Assert(assert) => self.assert(&assert.test, assert.msg.as_deref()),
             ast::Stmt::Expr(expr) => self.expression_stmt(&expr.value),
             ast::Stmt::Pass(_) => Some(BlockItem::Nothing),
-            ast::Stmt::Return(_) => {
-                self.error("unsupported", range, "a function returns nothing", "it writes to its buffer parameters")
-            }
-            ast::Stmt::While(_) | ast::Stmt::Break(_) | ast::Stmt::Continue(_) => {
+            ast::Stmt::Return(_) => self.ends_early("return", range),
+            ast::Stmt::Break(_) => self.ends_early("break", range),
+            ast::Stmt::Continue(_) => self.ends_early("continue", range),
+            ast::Stmt::While(_) => {
                 self.error("unsupported", range, "only counted loops are supported", "write `for i in T.serial(n):`")
             }
             _ => self.error(
@@ -233,7 +238,7 @@ impl<'a> Reader<'a> {
                 return self.init_stmt(call, &stmt.body);
             }
         }
-        let scope = self.names.len();
+        let (scope, n_hints) = (self.names.len(), self.hints.len());
         let mut wraps = Vec::new();
         for item in &stmt.items {
             let ast::Expr::Call(call) = &item.context_expr else {
@@ -250,12 +255,19 @@ impl<'a> Reader<'a> {
             }
             wraps.push(wrap);
         }
-        self.scopes += wraps.len();
-        let body = self.block(&stmt.body);
-        self.scopes -= wraps.len();
+        let (n_scopes, wraps): (usize, Option<Vec<ScopeWrapper>>) = (wraps.len(), wraps.into_iter().collect());
+        self.scopes += n_scopes;
+        let read = if let Some(wraps) = wraps {
+            let body = self.block(&stmt.body);
+            Some(wraps.into_iter().rev().fold(body, |body, wrap| wrap(body)))
+        } else {
+            self.block_of_failed(&stmt.body);
+            None
+        };
+        self.scopes -= n_scopes;
         self.names.truncate(scope);
-        let wraps: Option<Vec<ScopeWrapper>> = wraps.into_iter().collect();
-        Some(wraps?.into_iter().rev().fold(body, |body, wrap| wrap(body)))
+        self.hints.truncate(n_hints);
+        read
     }
 
     /// Reads an assignment: a store `A[i] = x`, a scope `A = T.alloc_buffer(...)`, another name for a buffer, or the
@@ -278,10 +290,7 @@ impl<'a> Reader<'a> {
         match (target, value) {
             (ast::Expr::Subscript(target), value) => self.store(target, value).map(BlockItem::Stmt),
             (ast::Expr::Name(name), ast::Expr::Call(call)) if self.callee(&call.func) == Some("env_thread") => {
-                let args = self.bind_args(call, "env_thread", &["thread_tag"], 1)?;
-                let tag = self.thread_tag(args.get(0)?)?;
-                self.bind(name.id.as_str(), Binding::Thread(tag));
-                Some(BlockItem::Nothing)
+                self.env_thread(&name.id, call).map(|()| BlockItem::Nothing)
             }
             (ast::Expr::Name(name), ast::Expr::Call(call)) if self.is_view(call) => {
                 self.view(&name.id, call).map(BlockItem::Scope)
@@ -289,7 +298,11 @@ impl<'a> Reader<'a> {
             (ast::Expr::Name(name), ast::Expr::Call(call))
                 if self.callee(&call.func) == Some("match_buffer") && !self.blocks.is_empty() =>
             {
-                self.window(&name.id, call).map(|()| BlockItem::Nothing)
+                let read = self.window(&name.id, call);
+                if read.is_none() {
+                    self.layout_failed(call);
+                }
+                read.map(|()| BlockItem::Nothing)
             }
             (ast::Expr::Name(_), ast::Expr::Call(call)) if self.opens_scope(call) => {
                 self.scope_from_call(Some(target), call).map(BlockItem::Scope)
@@ -301,8 +314,11 @@ impl<'a> Reader<'a> {
                 self.bind(name.id.as_str(), binding);
                 Some(BlockItem::Nothing)
             }
-            // The name of a binding that follows, as in `with T.LetStmt(v, var=x):`. Until then it means nothing.
-            (target, value) if self.declared_symbol(target, value).is_some() => Some(BlockItem::Nothing),
+            // The name of a binding or a loop that follows, as in `with T.LetStmt(v, var=x):`. Until then it means nothing.
+            (target, value) if let Some((name, ty)) = self.declared_symbol(target, value) => {
+                self.bind(name.id.as_str(), Binding::Declared(ty));
+                Some(BlockItem::Nothing)
+            }
             (ast::Expr::Name(name), value) if self.is_changed(&name.id) => self.assign_scalar(name, value),
             (ast::Expr::Name(name), value) => {
                 let value = self.expr(value)?;
@@ -468,6 +484,7 @@ impl<'a> Reader<'a> {
                         return self.call_function(inner).map(BlockItem::Stmt);
                     }
                     match self.callee(&inner.func) {
+                        Some("ret") => return self.ends_early("ret", inner.range()),
                         Some("tvm_storage_sync") => return self.barrier(inner).map(BlockItem::Stmt),
                         Some("tvm_thread_allreduce") => return self.allreduce(inner).map(BlockItem::Stmt),
                         _ => {}
@@ -494,6 +511,10 @@ impl<'a> Reader<'a> {
             Some("buffer_store") => self.error("unsupported", call.range(), "stores are assignments", "`A[i] = x`"),
             Some("func_attr") => {
                 self.error("attribute", call.range(), "`T.func_attr` must be at the top of a function", "move it there")
+            }
+            Some(word @ ("ret" | "break_loop" | "continue_loop")) => {
+                let word = word.to_owned();
+                self.ends_early(&word, call.range())
             }
             Some("texture2d_store") => self.texture_store(call).map(BlockItem::Stmt),
             Some("call_intrin" | "call_pure_intrin")

@@ -46,6 +46,7 @@ impl<'a> Reader<'a> {
         // TVM declares the name, with its type, at the start of the function.
         let value = match self.lookup(&name.id) {
             Some(Binding::Value(Expr::Var(declared))) => self.coerce(read, declared.dtype(), value.range())?,
+            Some(&Binding::Declared(ty)) => self.coerce(read, ty, value.range())?,
             _ => round_literal(read),
         };
         let var = Var::new(name.id.as_str(), value.dtype());
@@ -150,13 +151,13 @@ fn is_evaluated(var: &Var, expr: &Expr) -> bool {
     }
 }
 
-/// Returns the infinity, the least or the greatest value of a type.
-fn limit_of(name: &str, ty: ScalarType) -> Option<Expr> {
-    let greatest = match ty {
-        ScalarType::Float16 => 65504.0,
-        ScalarType::BFloat16 => f64::from(f32::from_bits(0x7f7f_0000)),
-        ScalarType::Float32 => f64::from(f32::MAX),
-        ScalarType::Float64 => f64::MAX,
+/// Returns the greatest finite value of a type of floats.
+pub(super) fn greatest_float(ty: ScalarType) -> Option<f64> {
+    match ty {
+        ScalarType::Float16 => Some(65504.0),
+        ScalarType::BFloat16 => Some(f64::from(f32::from_bits(0x7f7f_0000))),
+        ScalarType::Float32 => Some(f64::from(f32::MAX)),
+        ScalarType::Float64 => Some(f64::MAX),
         ScalarType::Bool
         | ScalarType::Int8
         | ScalarType::Int16
@@ -166,14 +167,16 @@ fn limit_of(name: &str, ty: ScalarType) -> Option<Expr> {
         | ScalarType::UInt16
         | ScalarType::UInt32
         | ScalarType::UInt64
-        | ScalarType::Handle => {
-            let (low, high) = ty.integer_range()?;
-            return if name == "infinity" {
-                None
-            } else {
-                Expr::int_of(if name == "min_value" { low } else { high }, ty)
-            };
-        }
+        | ScalarType::Handle => None,
+    }
+}
+
+/// Returns the infinity, the least or the greatest value of a type.
+fn limit_of(name: &str, ty: ScalarType) -> Option<Expr> {
+    let Some(greatest) = greatest_float(ty) else {
+        let (low, high) = ty.integer_range()?;
+        let limit = if name == "min_value" { low } else { high };
+        return if name == "infinity" { None } else { Expr::int_of(limit, ty) };
     };
     let value = match name {
         "infinity" => f64::INFINITY,

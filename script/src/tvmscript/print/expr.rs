@@ -5,6 +5,7 @@ use tilewright_ir::sabotage;
 use tilewright_ir::{AttrValue, BinaryOp, Expr, IndexMap, ScalarType, UnaryOp};
 
 use super::Printer;
+use crate::tvmscript::values::greatest_float;
 
 /// Returns a Python string literal.
 pub(super) fn quote(text: &str) -> String {
@@ -21,7 +22,8 @@ pub(super) fn quote(text: &str) -> String {
     quoted
 }
 
-/// Returns a float constant with its type. The digits are the shortest that round to the value.
+/// Returns a float constant with its type. The digits are the shortest that round to the value, and for the greatest and the least
+/// value of a type those that are not beyond it.
 fn float(value: f64, ty: ScalarType) -> String {
     if value.is_nan() {
         return format!("T.{ty}(\"nan\")");
@@ -29,8 +31,11 @@ fn float(value: f64, ty: ScalarType) -> String {
     if value.is_infinite() {
         return format!("T.{ty}(\"{}\")", if value > 0.0 { "inf" } else { "-inf" });
     }
+    // TVM reads a literal as a float64 and compares it with the greatest value of the type. The shortest digits of that
+    // value as a float32 may be beyond it, its digits as a float64 never are.
+    let is_wide = ty == ScalarType::Float64 || greatest_float(ty) == Some(value.abs());
     #[expect(clippy::cast_possible_truncation, reason = "all types but float64 are exact in float32")]
-    let digits = if ty == ScalarType::Float64 { format!("{value:?}") } else { format!("{:?}", value as f32) };
+    let digits = if is_wide { format!("{value:?}") } else { format!("{:?}", value as f32) };
     if sabotage::on("printer-rounds-floats") {
         return format!("T.{ty}({value:.6e})");
     }
