@@ -57,6 +57,8 @@ pub struct TextPair {
     bodies: [String; 2],
     /// Whether the second program is another form of the first one, and nothing is known to be wrong with it.
     pub is_equal: bool,
+    /// Whether it takes sums in another order.
+    pub reassociates: bool,
 }
 
 /// The pairs of the files of the tests, in their order.
@@ -129,13 +131,20 @@ fn of_case(case: &str) -> Vec<TextPair> {
 /// The pair of a program after, which may have other parameters.
 fn variant(params: &str, before: &str, body: &str, is_equal: bool) -> TextPair {
     let (mut other, mut lines) = (params.to_owned(), Vec::new());
-    for line in body.lines().filter(|line| *line != "reassociate") {
+    let is_marked = |line: &&str| *line == "reassociate";
+    for line in body.lines().filter(|line| !is_marked(line)) {
         match line.strip_prefix("with ").and_then(|with| with.split_once(" for ")) {
             Some((new, old)) => other = other.replacen(old, new, 1),
             None => lines.push(line),
         }
     }
-    TextPair { params: [params.to_owned(), other], bodies: [before.to_owned(), lines.join("\n")], is_equal }
+    let bodies = [before.to_owned(), lines.join("\n")];
+    TextPair {
+        params: [params.to_owned(), other],
+        bodies,
+        is_equal,
+        reassociates: body.lines().any(|line| is_marked(&line)),
+    }
 }
 
 /// A text with a name replaced wherever it is a word of its own.

@@ -395,14 +395,17 @@ fn reason(verdict: &Verdict) -> String {
 }
 
 /// Whether two reports, the first of the program before, are about the same obligation and show the same counterexample, of a statement that a
-/// pass may have written in another way. What leaves its type may be written otherwise, too: `uint8(1 + -3)` becomes `uint8(-2)`.
+/// pass may have written in another way. What leaves its type may be written otherwise, too: `uint8(1 + -3)` becomes `uint8(-2)`. A pass may
+/// add parameters, which have values then.
 fn is_same(one: &Report, other: &Report) -> bool {
-    let values = |report: &Report| match &report.verdict {
-        Verdict::Refuted(found) => Some((found.shape.clone(), found.assignments.clone())),
-        _ => None,
-    };
     let is_open = matches!(one.verdict, Verdict::Unknown(_)) && one.subject == other.subject;
-    let is_same_value = values(one).is_some() && values(one) == values(other);
+    let is_same_value = match (&one.verdict, &other.verdict) {
+        (Verdict::Refuted(one), Verdict::Refuted(other)) => {
+            let is_among = |value| other.assignments.contains(value);
+            one.shape == other.shape && !one.assignments.is_empty() && one.assignments.iter().all(is_among)
+        }
+        _ => false,
+    };
     let is_overflow = one.obligation == Obligation::Overflow && (is_open || is_same_value);
     one.obligation == other.obligation && (one.verdict == other.verdict || is_overflow)
 }
