@@ -10,26 +10,17 @@ import contextlib
 import importlib.metadata
 import io
 import json
-import os
 import platform
 import re
 import statistics
 import subprocess
-import sys
-import time
-from pathlib import Path
+
+import measuring
+from measuring import median_us, shown, times
 
 START, END = "<!-- peers: written by `scripts/peers.sh --write` -->", "<!-- end of peers -->"
-
-
-def median_us(run, seconds=0.02, least=5):
-    """The median time of a call in microseconds."""
-    times, begin = [], time.perf_counter()
-    while len(times) < least or (len(times) < 2000 and time.perf_counter() - begin < seconds):
-        start = time.perf_counter_ns()
-        run()
-        times.append(time.perf_counter_ns() - start)
-    return statistics.median(times) / 1e3
+#: The devices that compile kernels, as `--device` selects them, and their names.
+KERNELS = {"pocl": "PoCL", "Intel(R) OpenCL": "Intel's runtime"}
 
 
 class Ours:
@@ -66,18 +57,7 @@ class Table:
         self.row(what, "", "", f"not measured: {why}")
 
     def markdown(self):
-        lines = ["| what | Tilewright | peer | peer / Tilewright |", "|---|---|---|---|"]
-        return lines + ["| " + " | ".join(row) + " |" for row in self.rows]
-
-
-def shown(us):
-    if us < 1000:
-        return f"{us:.1f} us" if us < 100 else f"{us:.0f} us"
-    return f"{us / 1e3:.2f} ms" if us < 1e5 else f"{us / 1e3:.0f} ms"
-
-
-def times(ratio):
-    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:,.0f}x"
+        return measuring.table(["what", "Tilewright", "peer", "peer / Tilewright"], self.rows)
 
 
 # --- maps ---
@@ -255,58 +235,51 @@ def flatten(ours, tvm, rounds, table):
 # --- data ---
 
 
+def numpy_move(numpy, name):
+    """A call that does in numpy what the program of that name does."""
+    shape, out = (4, 56, 56, 62 if name == "padded" else 64), (4, 64, 56, 56) if name == "transpose" else (4, 16, 56, 56, 4)
+    a, b = numpy.random.default_rng(0).random(shape, dtype="float32"), numpy.empty(out, "float32")
+    if name == "transpose":
+        return lambda: numpy.copyto(b, a.transpose(0, 3, 1, 2))
+    if name == "blocked":
+        return lambda: numpy.copyto(b, a.reshape(4, 56, 56, 16, 4).transpose(0, 3, 1, 2, 4))
+    pad = ((0, 0), (0, 0), (0, 0), (0, 2))
+    return lambda: numpy.copyto(b, numpy.pad(a, pad).reshape(4, 56, 56, 16, 4).transpose(0, 3, 1, 2, 4))
+
+
+def compared(table, what, ours_us, theirs_us):
+    """A row of two lists of times; nothing if one of them is empty."""
+    if ours_us and theirs_us:
+        ratio = statistics.median(t / m for t, m in zip(theirs_us, ours_us))
+        table.row(what, shown(statistics.median(ours_us)), shown(statistics.median(theirs_us)), times(ratio))
+
+
 def relayouts(ours, numpy, rounds, table):
     programs = ours.ask(do="programs")
-    source, out = (4, 56, 56, 64), (4, 16, 56, 56, 4)
-
-    def arrays(shape, result):
-        return numpy.random.default_rng(0).random(shape, dtype="float32"), numpy.empty(result, "float32")
-
-    def of(name):
-        if name == "transpose":
-            a, b = arrays(source, (4, 64, 56, 56))
-            return lambda: numpy.copyto(b, a.transpose(0, 3, 1, 2))
-        if name == "blocked":
-            a, b = arrays(source, out)
-            return lambda: numpy.copyto(b, a.reshape(4, 56, 56, 16, 4).transpose(0, 3, 1, 2, 4))
-        a, b = arrays((4, 56, 56, 62), out)
-        pad = ((0, 0), (0, 0), (0, 0), (0, 2))
-        return lambda: numpy.copyto(b, numpy.pad(a, pad).reshape(4, 56, 56, 16, 4).transpose(0, 3, 1, 2, 4))
-
     names = {"transpose": "NHWC to NCHW", "blocked": "NHWC to NCHW4c", "padded": "NHWC to NCHW4c of 62 channels, padded"}
     for name, label in names.items():
-        text = programs[name]
-        peer, one, kernel, copy, memcpy, why = [], [], [], [], [], None
+        what, text = f"{label}, 802816 float32", programs[name]
+        peer, interpreted, kernels, reasons = [], [], {device: [] for device in KERNELS}, {}
         for _ in range(rounds):
-            interpreted = ours.ask(do="interpret", program=text, threads=1)
-            one.append(interpreted.get("ns", float("nan")) / 1e3)
-            device = ours.ask(do="kernel", program=text, device="pocl")
-            if "error" in device:
-                why = device["error"]
-            else:
-                kernel.append(device["ns"] / 1e3)
-                copy.append(device["copy_ns"] / 1e3)
-                memcpy.append(device["memcpy_ns"] / 1e3)
+            interpreted.append(ours.ask(do="interpret", program=text, threads=1).get("ns", float("nan")) / 1e3)
+            for device, taken in kernels.items():
+                answer = {"error": reasons[device]} if device in reasons else ours.ask(do="kernel", program=text, device=device)
+                if "error" in answer:
+                    reasons[device] = answer["error"].splitlines()[0]
+                else:
+                    taken.append([answer[key] / 1e3 for key in ("ns", "copy_ns", "memcpy_ns")])
             if numpy:
-                peer.append(median_us(of(name)))
-        what = f"{label}, 802816 float32"
-        if numpy:
-            ratio = statistics.median(p / m for p, m in zip(peer, one))
-            med = statistics.median
-            table.row(f"{what}: interpreter, 1 thread, against numpy", shown(med(one)), shown(med(peer)), times(ratio))
-            if kernel:
-                ratio = statistics.median(p / m for p, m in zip(peer, kernel))
-                table.row(f"{what}: kernel on PoCL against numpy", shown(med(kernel)), shown(med(peer)), times(ratio))
-        else:
+                peer.append(median_us(numpy_move(numpy, name)))
+        if not numpy:
             table.missing(f"{what} against numpy", "numpy is not installed")
-        if kernel:
-            for other, of_copy in (("clEnqueueCopyBuffer", copy), ("memcpy", memcpy)):
-                ratio = statistics.median(c / k for c, k in zip(of_copy, kernel))
-                ours_us = shown(statistics.median(kernel))
-                table.row(f"{what}: kernel on PoCL against {other} of as many bytes", ours_us,
-                          shown(statistics.median(of_copy)), times(ratio))
-        else:
-            table.missing(f"{what}: kernel on PoCL", why or "no device")
+        compared(table, f"{what}: interpreter, 1 thread, against numpy", interpreted, peer)
+        for device, taken in kernels.items():
+            kernel, copy, memcpy = zip(*taken) if taken else ([], [], [])
+            compared(table, f"{what}: kernel on {KERNELS[device]} against numpy", kernel, peer)
+            for other, theirs in (("clEnqueueCopyBuffer", copy), ("memcpy", memcpy)):
+                compared(table, f"{what}: kernel on {KERNELS[device]} against {other} of as many bytes", kernel, theirs)
+            if device in reasons:
+                table.missing(f"{what}: kernel on {KERNELS[device]}", reasons[device])
 
 
 def interpretation(ours, rounds, table):
@@ -314,7 +287,8 @@ def interpretation(ours, rounds, table):
     elements = 56 * 56 * 64
     what = "multiply-add NHWC to NCHW4c, 200704 float32"
     mine = {1: [], 2: []}
-    others = {"Oclgrind": [], "pocl": []}
+    labels = {"Oclgrind": "interpreted by Oclgrind"} | {device: f"compiled by {name}" for device, name in KERNELS.items()}
+    others = {device: [] for device in labels}
     reasons = {}
     for _ in range(rounds):
         for threads, taken in mine.items():
@@ -326,7 +300,7 @@ def interpretation(ours, rounds, table):
                     reasons[device] = answer["error"].splitlines()[0]
                 else:
                     taken.append(answer["ns"])
-    for device, label in (("Oclgrind", "interpreted by Oclgrind"), ("pocl", "compiled by PoCL")):
+    for device, label in labels.items():
         if device in reasons:
             table.missing(f"{what}: {label}", reasons[device])
             continue
@@ -336,14 +310,6 @@ def interpretation(ours, rounds, table):
             word = "thread" if threads == 1 else "threads"
             table.row(f"{what}: our interpreter, {threads} {word}, the kernel {label}", rate(taken), rate(others[device]),
                       times(ratio))
-
-
-def machine():
-    name = platform.processor() or platform.machine()
-    with contextlib.suppress(OSError):
-        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-        name = found.group(1) if found else name
-    return name
 
 
 def versions(tvm, numpy):
@@ -379,7 +345,7 @@ def main():
     numpy, _ = load("numpy")
     ours, table, details = Ours(options.binary), Table(), []
     wanted = lambda part: options.only in (None, part)
-    load_before = os.getloadavg()[0]
+    machine = measuring.machine()
     # A refusal of TVM's prints to standard error from C++.
     if wanted("maps"):
         maps(ours, tvm, options.rounds, table, details)
@@ -392,7 +358,7 @@ def main():
     lines = table.markdown()
     lines += [
         "",
-        f"Machine: {machine()}, {os.cpu_count()} cores, load {load_before:.1f} at the start. {versions(tvm, numpy)}.",
+        f"Machine: {machine}. {versions(tvm, numpy)}.",
         f"Medians of {options.rounds} rounds. A round measures Tilewright and the peer right after each other, each as the"
         " median of several runs (maps, passes and numpy at least 5, interpreter 3, kernels and copies 15, Oclgrind 1); a ratio"
         " is the median of the ratios of the rounds. Times of TVM and numpy include the call from Python. *find, check*:"
@@ -406,12 +372,7 @@ def main():
         for row in details:
             print("| " + " | ".join(row) + " |")
     if options.write:
-        path = Path("docs/BENCHMARKS.md")
-        page = path.read_text()
-        if START not in page or END not in page:
-            sys.exit(f"peers: {path} has no markers")
-        before, rest = page.split(START, 1)
-        path.write_text(before + START + "\n\n" + text + "\n\n" + END + rest.split(END, 1)[1])
+        measuring.write_section(START, END, text)
 
 
 main()

@@ -7,21 +7,9 @@
 # --write writes the table into docs/BENCHMARKS.md, between its markers. What cannot be installed is a row `not measured: why`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=.deps/peers
-mkdir -p "$folder"
 say() { printf '%s\n' "peers: $*" >&2; }
 
-# apache-tvm and numpy from PyPI, in an environment of their own.
-if [ ! -x "$folder/venv/bin/python" ]; then
-  python3 -m venv "$folder/venv" || say "no virtual environment (Debian's python3-venv makes one)"
-fi
-python="$folder/venv/bin/python"
-[ -x "$python" ] || python=python3
-for package in numpy apache-tvm; do
-  module=${package#apache-}
-  "$python" -c "import $module" 2>/dev/null || "$python" -m pip install -q --disable-pip-version-check "$package" >&2 ||
-    say "$package cannot be installed"
-done
+python=$(scripts/peers_env.sh)
 
 # Oclgrind from Debian, where that is allowed.
 if ! command -v oclgrind >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then

@@ -1,19 +1,30 @@
 #!/usr/bin/env python3
-"""Times the kernels of relayouts on an OpenCL device, and prints a table of Markdown.
+"""Times relayouts: the kernels of `tilewright relayout` on every OpenCL device, and numpy, JAX and TVM. Prints a table of Markdown.
 
-    scripts/relayout_kernels.py [--tilewright target/release/tilewright] [--device 0] [--rounds 50] [--memcpy-ms 0.5]
+    scripts/relayout_kernels.py --tilewright target/release/tilewright [--only NHWC] [--plain] [--ratios BINARY] [--write]
 
-Each move is chosen and proved by `tilewright relayout --explain`; the program that its kernels are made of, and the plain one
-(`program`), are timed by `tilewright bench`: the sum of the medians of their kernels. With --memcpy-ms, the time of a single-threaded copy
-of 16 MiB (`cargo bench -p tilewright-relayout --bench ratios` prints it), times become ratios to it; the last row, which has
-64 MiB, is compared with four times as long. --memcpy-large-ms is better for it.
+Each move is chosen and proved by `tilewright relayout --explain`; the program that its kernels are made of is timed by
+`tilewright bench`: the sum of the medians of its kernels. --plain adds the program without vectors and registers for devices. Times become
+ratios to a single-threaded copy of the same bytes, which is measured right before and after each row. numpy, JAX and TVM run on
+one thread (scripts/relayout_peers.py) and are compared with copies of their own process; they do the three moves of images.
+
+--ratios is the program that `cargo bench -p tilewright-relayout --bench ratios --no-run` builds; it adds the columns of Rust.
+--write replaces the table in docs/BENCHMARKS.md. Python and drivers are those of scripts/peers_env.sh and scripts/opencl-vendors.sh.
 """
 import argparse
 import json
-import pathlib
+import statistics
 import subprocess
+import sys
 import tempfile
+from pathlib import Path
 
+import measuring
+from measuring import Run, table
+
+START = "<!-- relayouts: written by `scripts/relayout_kernels.py --write` -->"
+END = "<!-- end of relayouts -->"
+PEERS = ("numpy", "JAX", "TVM")
 IMAGE = ["--shape", "16,64,64,64", "--dtype", "float32"]
 TURN = ["lambda i, j: [i, j]", "lambda i, j: [j, i]", "--shape"]
 MOVES = [
@@ -30,46 +41,106 @@ MOVES = [
 ]
 
 
-def output(command):
-    """The JSON document that a command prints; None if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def milliseconds(options, text, folder):
-    """The time of the kernels of a program; None if it did not run."""
-    path = pathlib.Path(folder) / "program.py"
+def note(text):
+    print(f"relayout_kernels: {text}", file=sys.stderr, flush=True)
+
+
+def kernel_ms(options, text, device, folder):
+    """The time of the kernels of a program, or why it did not run."""
+    path = Path(folder) / "program.py"
     path.write_text(text)
-    command = [options.tilewright, "bench", str(path), "--rounds", str(options.rounds), "--format", "json"]
-    report = output(command + (["--device", options.device] if options.device else []))
-    if report is None:
-        return None
-    return sum(kernel["median_ms"] for kernel in report["functions"][0]["runs"][0]["kernels"])
+    words = ["bench", path, "--rounds", options.rounds, "--device", device, "--format", "json"]
+    run = Run([options.tilewright, *words])
+    if not run.is_good:
+        return run.why
+    return sum(kernel["median_ms"] for kernel in run.report["functions"][0]["runs"][0]["kernels"])
+
+
+def copies(bytes_of_move, rounds):
+    """The median time of a single-threaded copy in milliseconds, into memory that was touched."""
+    import numpy
+
+    source, target = (numpy.full(bytes_of_move, value, "uint8") for value in (1, 2))
+    return measuring.median_us(lambda: numpy.copyto(target, source), seconds=0, least=rounds) / 1e3
+
+
+def peers(options):
+    """What scripts/relayout_peers.py found, by move; empty if it failed."""
+    note("peers")
+    command = [sys.executable, str(Path(__file__).with_name("relayout_peers.py")), str(options.rounds)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return json.loads(done.stdout) if done.returncode == 0 else {}
+
+
+def rust(options):
+    """The columns of `ratios` by move: one thread and two."""
+    if not options.ratios:
+        return {}
+    note("Rust")
+    lines = subprocess.run([options.ratios], stdout=subprocess.PIPE, text=True, check=False).stdout.split("\n")
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines[2:] if line.startswith("|")]
+    return {row[0]: row[2:] for row in rows}
+
+
+def ratio(copy, ms):
+    """The ratio of a copy's time to a time; a text is why there is no time."""
+    return f"{copy / ms:.2f}" if isinstance(ms, float) else str(ms)
+
+
+def row(options, devices, name, arguments, folder):
+    """The copy's time and the ratios of the kernels of a move, for each device and program."""
+    move = Run([options.tilewright, "relayout", *arguments, "--explain", "--format", "json"])
+    if not move.is_good:
+        return ["", *[f"not proved: {move.why}"] * len(devices) * (2 if options.plain else 1)]
+    slots = 1
+    for extent in move.report["to_shape"]:
+        slots *= extent
+    bytes_of_move = slots * move.report["element_bytes"]
+    before = copies(bytes_of_move, options.rounds)
+    programs = [move.report["device_program"] or move.report["program"]] + [move.report["program"]] * options.plain
+    found = [kernel_ms(options, text, index, folder) for index, _ in devices for text in programs]
+    copy = statistics.mean([before, copies(bytes_of_move, options.rounds)])
+    return [f"{copy:.3f}", *[ratio(copy, ms) for ms in found]]
+
+
+def measured(options):
+    """The lines of the table."""
+    devices = [(index, name) for index, name in measuring.devices(options.tilewright) if options.device in ("", index, name)]
+    others, ours = peers(options), rust(options)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, arguments in MOVES:
+            if options.only not in name:
+                continue
+            note(name)
+            cells = [name, *row(options, devices, name, arguments, folder)]
+            cells += ours.get(name, [""] * 2) if ours else []
+            other = others.get(name, {})
+            rows.append([*cells, *[ratio(other["memcpy"], other[peer]) if other else "" for peer in PEERS]])
+    names = [f"{name}{kind}" for _, name in devices for kind in ("", ", plain program")[: 1 + options.plain]]
+    heads = ["move", "memcpy, ms", *names, *(["Rust, 1 thread", "Rust, 2 threads"] if ours else []), *PEERS]
+    return table(heads, rows)
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__)
     parser.add_argument("--tilewright", default="target/release/tilewright")
-    parser.add_argument("--device", default="")
+    parser.add_argument("--device", default="", help="an index, or PoCL or Intel; all if not given")
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--memcpy-ms", type=float)
-    parser.add_argument("--memcpy-large-ms", type=float)
+    parser.add_argument("--only", default="", help="moves whose names contain this")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--ratios")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    unit = "ratio to memcpy" if options.memcpy_ms else "ms"
-    print(f"| move | plain program, {unit} | program of the kernel, {unit} |\n|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, arguments in MOVES:
-            report = output([options.tilewright, "relayout", *arguments, "--explain", "--format", "json"])
-            if report is None:
-                print(f"| {name} | not proved | not proved |")
-                continue
-            copy = options.memcpy_ms
-            if copy and name.startswith("ragged"):
-                copy = options.memcpy_large_ms or 4 * copy
-            plain = milliseconds(options, report["program"], folder)
-            device = milliseconds(options, report["device_program"], folder) if report["device_program"] else plain
-            shown = ["not run" if ms is None else f"{copy / ms:.2f}" if copy else f"{ms:.3f}" for ms in (plain, device)]
-            print(f"| {name} | {shown[0]} | {shown[1]} |", flush=True)
+    measuring.enter()
+    machine = measuring.machine()
+    packages = measuring.packages("numpy", "jax", "apache-tvm", "intel-opencl-rt")
+    text = "\n".join([*measured(options), "", f"Machine: {machine}. {packages}. Medians of {options.rounds} rounds."])
+    print(text)
+    if options.write:
+        measuring.write_section(START, END, text)
 
 
 if __name__ == "__main__":
