@@ -41,7 +41,8 @@ use crate::var::Var;
 pub use grouped::grouped;
 pub use rebuild::{Barriers, OF_GROUP, without_barriers};
 pub use synchronized::{
-    IMPLICIT_BARRIER, barriers_removed, ends_with_barrier, is_implicit_barrier, n_implicit_barriers, synchronized,
+    IMPLICIT_BARRIER, barriers_removed, ends_with_barrier, has_barriers, is_implicit_barrier, leaves_barriers_out,
+    n_implicit_barriers, synchronized,
 };
 pub use unified::unified;
 

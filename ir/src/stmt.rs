@@ -291,6 +291,13 @@ impl Stmt {
         }
     }
 
+    /// Returns whether this statement or one inside it is under an attribute with this key.
+    pub fn has_attribute(&self, key: &str) -> bool {
+        let mut found = false;
+        self.walk(&mut |part| found |= matches!(&part.kind, StmtKind::Attr { key: other, .. } if other == key));
+        found
+    }
+
     /// Calls `visit` on this statement and on every statement inside it, outer before inner, in program order.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);

@@ -359,11 +359,7 @@ impl Placed<'_> {
 
 /// Whether a statement combines the values of threads: what stands for the call of TVM reads the element that it computes.
 fn has_allreduce(stmt: &Stmt) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |part| {
-        found |= matches!(&part.kind, StmtKind::Attr { key, .. } if key == THREAD_ALLREDUCE);
-    });
-    found
+    stmt.has_attribute(THREAD_ALLREDUCE)
 }
 
 /// The buffers that a statement declares.

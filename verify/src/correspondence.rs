@@ -30,6 +30,8 @@ pub struct Correspondence {
 pub enum Row {
     /// The next statement after, in order.
     Pair(Pair),
+    /// The next statements after, so many of them, as one statement: the body of a condition that always holds.
+    Joined(usize, Pair),
     /// Nothing: no execution does anything in it.
     Dropped,
 }

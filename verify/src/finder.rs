@@ -73,7 +73,15 @@ impl<'a> Finder<'a> {
             let dropped: Vec<bool> = before.iter().map(|stmt| may_drop && this.seems_dead(stmt)).collect();
             let mut after = after.iter();
             let mut rows = Vec::new();
-            for (old, dropped) in before.iter().zip(dropped) {
+            for (place, (old, dropped)) in before.iter().zip(dropped).enumerate() {
+                // With what the other statements need taken away, there are enough statements for those in the condition.
+                let n_left = after.len().saturating_sub(before.len() - place - 1);
+                if let Some((body, count)) = this.open_body(old).filter(|(_, count)| *count <= n_left) {
+                    let these: Vec<&Stmt> = after.by_ref().take(count).collect();
+                    let body = this.inside(|this| this.stmts(&[body], &these));
+                    rows.push(Row::Joined(count, Pair::CondBefore(body)));
+                    continue;
+                }
                 match after.as_slice().first() {
                     Some(new) if !dropped => {
                         after.next();
@@ -90,6 +98,15 @@ impl<'a> Finder<'a> {
             }
             rows
         })
+    }
+
+    /// The body of a condition that holds in all samples, if it has several statements, and their number.
+    fn open_body<'s>(&self, stmt: &'s Stmt) -> Option<(&'s Stmt, usize)> {
+        let StmtKind::If { cond, then_body, else_body: None } = &stmt.kind else { return None };
+        let count = plain(&[then_body]).len();
+        let mut never = self.path.clone();
+        never.steps.push(Step::Guard(cond.clone(), false));
+        (count > 1 && !never.is_reached()).then_some((&**then_body, count))
     }
 
     /// A branch that no sample takes.

@@ -204,6 +204,11 @@ fn is_given(buffer: &Buffer, func: &PrimFunc) -> bool {
     !is_written && func.buffer_map.iter().any(|(_, param)| param == buffer)
 }
 
+/// Statements as one.
+pub(crate) fn joined<'a>(stmts: impl Iterator<Item = &'a Stmt>) -> Stmt {
+    Stmt::seq(stmts.cloned().collect())
+}
+
 /// The statements that do something, with declarations and hints stepped over and bindings inlined, unless their values are large: names
 /// that stand for names twice double what they are written out to.
 pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {

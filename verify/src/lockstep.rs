@@ -22,7 +22,7 @@ pub(crate) use memory::{Choice, Read, loads, with_old_loads};
 
 use crate::claims::Relation;
 use crate::correspondence::{Correspondence, LoadPair, Pair, Row, Value};
-use crate::forms::{has_value, plain, unfolded};
+use crate::forms::{has_value, joined, plain, unfolded};
 use crate::judge::Side;
 use crate::lanes;
 use crate::map::has_operation;
@@ -67,9 +67,8 @@ impl<'a> Lockstep<'a> {
 
     /// Collects the goals for two values at the end of one way; `after` is in terms of the same variables.
     pub(crate) fn compare(values: [&Expr; 2], path: Path, relation: &'a Relation<'a>, along: &Value) -> Vec<Goal> {
-        let [before, after] = values;
-        let mut walk = Self::at(path, relation, after.to_string());
-        walk.values(before, after, along);
+        let mut walk = Self::at(path, relation, values[1].to_string());
+        walk.values(values[0], values[1], along);
         walk.goals
     }
 
@@ -114,6 +113,7 @@ impl<'a> Lockstep<'a> {
             for old in &plain(before) {
                 match rows.next() {
                     Some(Row::Pair(pair)) if let Some(new) = after.next() => this.stmt(old, new, pair),
+                    Some(Row::Joined(count, pair)) => this.stmt(old, &joined(after.by_ref().take(*count)), pair),
                     // Other threads wait for what seems to be never reached.
                     Some(Row::Pair(_) | Row::Dropped) | None if is_of_group(old) => this.stuck("a barrier was dropped"),
                     Some(Row::Pair(_) | Row::Dropped) | None => {

@@ -64,7 +64,15 @@ fn rows(list: &[Row]) -> Vec<Vec<Row>> {
     }
     found.extend(one_changed(list, |row| match row {
         Row::Dropped => vec![Row::Pair(Pair::Unknown), Row::Pair(Pair::CondBefore(Vec::new()))],
-        Row::Pair(pair) => [Row::Dropped].into_iter().chain(pairs(pair).into_iter().map(Row::Pair)).collect(),
+        Row::Pair(pair) => {
+            let joined = [0, 1, 2].map(|count| Row::Joined(count, pair.clone()));
+            [Row::Dropped].into_iter().chain(joined).chain(pairs(pair).into_iter().map(Row::Pair)).collect()
+        }
+        Row::Joined(count, pair) => {
+            let counts = [0, count - 1, count + 1].map(|count| Row::Joined(count, pair.clone()));
+            let inner = pairs(pair).into_iter().map(|pair| Row::Joined(*count, pair));
+            [Row::Dropped, Row::Pair(pair.clone())].into_iter().chain(counts).chain(inner).collect()
+        }
     }));
     found
 }
@@ -250,6 +258,12 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
         "for i in range(24):\n    B[i] = A[i]",
     ),
     ("A B", "B[0] = A[0]\nB[0] = A[1]", "B[0] = A[0]"),
+    // A condition dropped around several statements that does not hold for the last iteration.
+    (
+        "A B C",
+        "for i in range(24):\n    if i < 23:\n        B[i] = A[i]\n        C[i] = A[i + 1]",
+        "for i in range(24):\n    B[i] = A[i]\n    C[i] = A[i + 1]",
+    ),
     ("A B", "B[0] = A[0]", "B[0] = A[0]\nB[0] = A[1]"),
     // A condition dropped, added, negated, or another one.
     ("A B", "for i in range(24):\n    if i < 5:\n        B[i] = A[i]", "for i in range(24):\n    B[i] = A[i]"),

@@ -58,7 +58,7 @@ impl BlockSchedule {
         let body = with_neighbours(self.func(), &first, (vec![nest], Vec::new()), Some(&cache));
         let pair = [(buffer, cache)];
         let body = readers.iter().fold(body, |body, reader| swapped(&body, reader, &pair));
-        self.step("cache_read", body, &searched());
+        self.step("cache_read", body, &searched())?;
         Ok(self.block_ref(&name))
     }
 
@@ -85,7 +85,7 @@ impl BlockSchedule {
         let around = if sabotage::on("block-cache-write-early") { (behind, front) } else { (front, behind) };
         let body = with_neighbours(self.func(), &found, around, Some(&cache));
         let body = swapped(&body, &found.block.name.clone(), &[(buffer, cache)]);
-        self.step("cache_write", body, &searched());
+        self.step("cache_write", body, &searched())?;
         Ok(self.block_ref(&name))
     }
 

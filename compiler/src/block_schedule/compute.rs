@@ -60,7 +60,7 @@ impl BlockSchedule {
         let body = with_body(&rest, target.run, body);
         let body = own_memory(&body, &target, &buffer);
         let claim = moved(&found, &self.func().body, &body, &values);
-        self.step("compute_at", body, &claim);
+        self.step("compute_at", body, &claim)?;
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl BlockSchedule {
         let body = with_body(&rest, target.run, body);
         let body = own_memory(&body, &target, buffer);
         let claim = moved(&found, &self.func().body, &body, &values);
-        self.step("reverse_compute_at", body, &claim);
+        self.step("reverse_compute_at", body, &claim)?;
         Ok(())
     }
 }

@@ -88,7 +88,7 @@ impl BlockSchedule {
             .rev()
             .fold(inner, |body, (var, extent)| Stmt::for_loop(var, extent.clone(), ForKind::Serial, body));
         let body = with_loop(&self.func().body, &top, &nest);
-        self.step("transform_block_layout", body, &Renamed { forward, back: to_new }.claim());
+        self.step("transform_block_layout", body, &Renamed { forward, back: to_new }.claim())?;
         Ok(())
     }
 
@@ -112,9 +112,10 @@ impl BlockSchedule {
         if is_write && is_reduced {
             return Err(fault(format!("a reduced axis is in the index of `{buffer}`"), "reindex what the block reads"));
         }
-        if is_write && leaves_values_out(&found) {
+        // A copy has all values of the axes, and may be outside of the buffer where the block does not run.
+        if leaves_values_out(&found) {
             let message = format!("block `{}` does not run for all values of its axes", found.block.name);
-            return Err(fault(message, "reindex what it writes before `transform_block_layout`"));
+            return Err(fault(message, "reindex before `transform_block_layout`"));
         }
         if let Some(axis) = used.iter().find(|axis| axis.min.as_const_int() != Some(0)) {
             return Err(fault(format!("axis `{}` does not start from 0", axis.var), "write the block from 0 on"));
@@ -148,7 +149,7 @@ impl BlockSchedule {
         let body = super::tree::with_block(&body, &block_name, &mut |_, _, parts| {
             super::tree::realized_again(&changed, &parts, inner.clone())
         });
-        self.step("reindex", body, &searched());
+        self.step("reindex", body, &searched())?;
         Ok(self.block_ref(&name))
     }
 }

@@ -12,7 +12,7 @@ use std::convert::Infallible;
 
 use tilewright_algebra::simplify;
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{AxisKind, Buffer, Diagnostic, Expr, SharedExpr, Stmt, StmtKind, Var, sabotage};
+use tilewright_ir::{AxisKind, BlockAxis, Buffer, Diagnostic, Expr, SharedExpr, Stmt, StmtKind, Var, sabotage};
 
 use super::cache::searched;
 use super::regions::stated;
@@ -46,7 +46,7 @@ impl BlockSchedule {
             return Err(not_inline(&found, "its buffer is read outside of blocks"));
         }
         body = unallocated(&body, &element.buffer);
-        self.step("compute_inline", body, &searched());
+        self.step("compute_inline", body, &searched())?;
         Ok(())
     }
 
@@ -83,7 +83,6 @@ impl BlockSchedule {
             stored_at.reverse();
         }
         let there = Substitution::new(&axes, stored_at);
-        let element = Element { buffer: buffer.clone(), index: axes.clone(), value: Expr::load(&buffer, at) };
         let apply = |expr: &Expr| {
             let Ok(joined) = (Join { buffer: &buffer, value: &computed, there: &there }).expr(expr);
             joined
@@ -97,11 +96,11 @@ impl BlockSchedule {
         let body = with_block(&body, &name, &mut |block, _, parts| {
             realized_again(&stated(block, &store, &ranges), &parts, store.clone())
         });
-        if n_uses(&body, &element.buffer) > 0 {
+        if n_uses(&body, &buffer) > 0 {
             return Err(not_inline(&found, "another block uses the buffer, too"));
         }
-        let body = unallocated(&body, &element.buffer);
-        self.step("reverse_compute_inline", body, &searched());
+        let body = unallocated(&body, &buffer);
+        self.step("reverse_compute_inline", body, &searched())?;
         Ok(())
     }
 }
@@ -115,19 +114,45 @@ fn not_inline(found: &Found<'_>, why: &str) -> Diagnostic {
 /// The value of an element in terms of its indices.
 struct Element {
     buffer: Buffer,
-    index: Vec<Var>,
+    /// The variable that stands for each index in the value; none on an axis of one element.
+    index: Vec<Option<Var>>,
     value: Expr,
 }
 
 impl Element {
     fn of(found: &Found<'_>) -> Result<Self, Diagnostic> {
         let (indices, value, buffer) = only_store(found)?;
-        let index = axes_of(&indices).filter(|index| index.len() == found.block.axes.len());
-        let is_spatial = found.block.axes.iter().all(|axis| axis.kind == AxisKind::Spatial);
+        let axes = &found.block.axes;
+        let index = element_index(&indices, &buffer);
+        let is_spatial = axes.iter().all(|axis| axis.kind == AxisKind::Spatial);
         let index = index.filter(|_| is_spatial && !loads(&value, &buffer));
-        let index = index.ok_or_else(|| not_inline(found, "it is a reduction, or not one element of each instance"))?;
-        Ok(Self { buffer, index, value })
+        // An axis that is not in the index has one value.
+        let others = |index: &Vec<Option<Var>>| -> Option<Vec<&BlockAxis>> {
+            let others: Vec<_> = axes.iter().filter(|axis| !index.contains(&Some(axis.var.clone()))).collect();
+            others.iter().all(|axis| is_one(&axis.extent)).then_some(others)
+        };
+        let both = index.and_then(|index| others(&index).map(|others| (index, others)));
+        let why = "it is a reduction, or not one element of each instance";
+        let (index, others) = both.ok_or_else(|| not_inline(found, why))?;
+        let only = Substitution::new(others.iter().map(|axis| &axis.var), others.iter().map(|axis| axis.min.clone()));
+        Ok(Self { buffer, index, value: only.apply(&value) })
     }
+}
+
+fn is_one(extent: &Expr) -> bool {
+    extent.as_const_int() == Some(1)
+}
+
+/// The variables of an index, if each is another one; none on an axis of one element.
+fn element_index(indices: &[Expr], buffer: &Buffer) -> Option<Vec<Option<Var>>> {
+    let of_axis = |(index, extent): (&Expr, &Expr)| match index {
+        Expr::Var(var) => Some(Some(var.clone())),
+        _ if is_one(extent) && index.as_const_int() == Some(0) => Some(None),
+        _ => None,
+    };
+    let found: Vec<Option<Var>> = indices.iter().zip(&buffer.shape).map(of_axis).collect::<Option<_>>()?;
+    let is_new = |(place, var): (usize, &Option<Var>)| var.is_none() || !found[..place].contains(var);
+    found.iter().enumerate().all(is_new).then_some(found)
 }
 
 /// The only store of a block: its index, its value and its buffer.
@@ -162,14 +187,16 @@ impl Rewrite for Inline<'_> {
                 if sabotage::on("block-inline-swaps-axes") {
                     indices.reverse();
                 }
-                let typed = self.0.index.iter().zip(&indices).map(|(var, at)| {
+                let named = self.0.index.iter().zip(&indices).filter_map(|(var, at)| Some((var.as_ref()?, at)));
+                let typed = |(var, at): (&Var, &Expr)| {
                     if at.dtype() == var.dtype() {
                         at.clone()
                     } else {
                         Expr::Cast(var.dtype(), SharedExpr::new(at.clone()))
                     }
-                });
-                Ok(Substitution::new(&self.0.index, typed).apply(&self.0.value))
+                };
+                let vars = self.0.index.iter().flatten();
+                Ok(Substitution::new(vars, named.map(typed)).apply(&self.0.value))
             }
             _ => Ok(rewritten),
         }

@@ -100,7 +100,7 @@ impl BlockSchedule {
         if !sabotage::on("block-layout-fills-nothing") {
             after.body = filled(&after, &fills);
         }
-        self.record("transform_layout", after, Evidence { comparison, fills, ..evidence });
+        self.record("transform_layout", after, Evidence { comparison, fills, ..evidence })?;
         Ok(())
     }
 
@@ -159,7 +159,7 @@ impl BlockSchedule {
         let buffers = pairs.into_iter().map(claim).collect();
         let evidence = Evidence { pass: "set_axis_separator".to_owned(), buffers, ..Evidence::default() };
         let comparison = same_iterations(func, &after, &evidence);
-        self.record("set_axis_separator", after, Evidence { comparison, ..evidence });
+        self.record("set_axis_separator", after, Evidence { comparison, ..evidence })?;
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl BlockSchedule {
             aliases.iter().map(|alias| (alias.clone(), alias.with(|info| info.scope = scope))).collect();
         let pairs = if sabotage::on("block-scope-kept") { Vec::new() } else { pairs };
         let body = with_buffers(func, &pairs).body;
-        self.step("set_scope", body, &searched());
+        self.step("set_scope", body, &searched())?;
         Ok(())
     }
 }

@@ -61,7 +61,7 @@ impl BlockSchedule {
         let found = loop_over(self.func(), &run.0)?;
         check_in_order(found.run, "split")?;
         let (vars, body, claim) = split(self.func(), &found, factors)?;
-        self.step("split", body, &claim);
+        self.step("split", body, &claim)?;
         Ok(vars.into_iter().map(LoopRef).collect())
     }
 
@@ -79,7 +79,7 @@ impl BlockSchedule {
         chain.iter().try_for_each(|run| check_in_order(run, "fuse"))?;
         let (var, stmt, renamed) = fused(&chain, &found.ranges(self.func()))?;
         let body = with_loop(&self.func().body, &first.0, &stmt);
-        self.step("fuse", body, &renamed.claim());
+        self.step("fuse", body, &renamed.claim())?;
         Ok(LoopRef(var))
     }
 
@@ -100,7 +100,7 @@ impl BlockSchedule {
         let stmt = reordered(&chain, &vars)?;
         let body = with_loop(&self.func().body, &top.run.var, &stmt);
         let nothing = Renamed { forward: Substitution::default(), back: Substitution::default() };
-        self.step("reorder", body, &nothing.claim());
+        self.step("reorder", body, &nothing.claim())?;
         Ok(())
     }
 
@@ -159,7 +159,7 @@ impl BlockSchedule {
         after.attrs.schedule.push(ScheduleStep { primitive: "allreduce".to_owned(), argument, span: self.place });
         let evidence = Evidence { pass: "bind".to_owned(), ..Evidence::default() };
         let comparison = same_iterations(self.func(), &after, &evidence);
-        self.record("bind", after, Evidence { comparison, ..evidence });
+        self.record("bind", after, Evidence { comparison, ..evidence })?;
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl BlockSchedule {
             body = with_own_memory(&body, &run.0, buffer);
         }
         let nothing = Renamed { forward: Substitution::default(), back: Substitution::default() };
-        self.step(name, body, &nothing.claim());
+        self.step(name, body, &nothing.claim())?;
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl BlockSchedule {
         let mut changed = found.run.clone();
         change(&mut changed);
         let body = with_loop(&self.func().body, &run.0, &Stmt::new(StmtKind::For(changed.into())));
-        self.same_step(name, body);
+        self.same_step(name, body)?;
         Ok(())
     }
 
@@ -275,13 +275,13 @@ impl BlockSchedule {
             let below = stmt.children().next().cloned().unwrap_or_else(|| Stmt::seq(Vec::new()));
             Stmt::block(changed, below)
         });
-        self.same_step(name, body);
+        self.same_step(name, body)?;
         Ok(())
     }
 }
 
 /// The buffer that is computed by a reduction of which a loop counts a reduced axis.
-fn reduced_by(run: &For) -> Option<Buffer> {
+pub(super) fn reduced_by(run: &For) -> Option<Buffer> {
     let mut found = None;
     run.body.walk(&mut |stmt| {
         let Some((block, parts)) = Block::of(stmt).and_then(|(block, below)| Some((block, block.parts(below)?))) else {

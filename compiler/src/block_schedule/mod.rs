@@ -49,6 +49,7 @@
 //! | `combiner` | what a block of a reduction combines |
 //! | `tree`, `regions` | finds blocks and loops and replaces them; what a block reads and writes |
 
+mod by_threads;
 mod cache;
 mod combiner;
 mod compute;
@@ -62,11 +63,12 @@ mod regions;
 mod rfactor;
 mod tree;
 
+pub(crate) use by_threads::reduced_in_order;
 pub(crate) use layout::with_buffers;
 
 pub use layout::BufferOf;
 
-use tilewright_ir::{Block, Diagnostic, Evidence, PrimFunc, Span, Stmt, StmtKind, Var};
+use tilewright_ir::{Block, Diagnostic, Evidence, PrimFunc, Span, Stmt, StmtKind, Var, validate};
 
 use crate::passes::schedule::claims::Claim;
 use crate::passes::schedule::same_iterations;
@@ -158,12 +160,15 @@ impl BlockSchedule {
         &self.steps
     }
 
-    /// Returns the block of that name.
+    /// Returns the block of that name. `root` is the function as a whole, as TVM calls the block around all others, of which only
+    /// [`get_loops`](Self::get_loops) and [`get_child_blocks`](Self::get_child_blocks) can be asked.
     ///
     /// # Errors
     /// `schedule`: there is none, or there are several.
     pub fn get_block(&mut self, name: &str) -> Result<BlockRef, Diagnostic> {
-        block_named(self.func(), name)?;
+        if !self.is_root(name) {
+            block_named(self.func(), name)?;
+        }
         Ok(self.block_ref(name))
     }
 
@@ -172,6 +177,9 @@ impl BlockSchedule {
     /// # Errors
     /// `schedule`: the block is gone.
     pub fn get_loops(&self, block: BlockRef) -> Result<Vec<LoopRef>, Diagnostic> {
+        if self.is_root(self.block_name(block)?) {
+            return Ok(Vec::new());
+        }
         Ok(self.block(block)?.loops.iter().map(|run| LoopRef(run.var.clone())).collect())
     }
 
@@ -181,7 +189,11 @@ impl BlockSchedule {
     /// `schedule`: the block is gone.
     pub fn get_child_blocks(&mut self, block: BlockRef) -> Result<Vec<BlockRef>, Diagnostic> {
         let mut names = Vec::new();
-        children(self.block(block)?.parts.body, &mut names);
+        if self.is_root(self.block_name(block)?) {
+            children(&self.func().body, &mut names);
+        } else {
+            children(self.block(block)?.parts.body, &mut names);
+        }
         names.iter().map(|name| self.get_block(name)).collect()
     }
 
@@ -202,6 +214,12 @@ impl BlockSchedule {
     pub fn block_name(&self, block: BlockRef) -> Result<&str, Diagnostic> {
         let name = self.names.get(block.0).map(String::as_str);
         name.ok_or_else(|| fault("the block belongs to another schedule", "ask this one: `sch.get_block(\"C\")`"))
+    }
+
+    /// Whether a name stands for the function as a whole: it has blocks, and none of them is called so.
+    fn is_root(&self, name: &str) -> bool {
+        let names = tree::block_names(&self.func().body);
+        name == "root" && !names.is_empty() && !names.iter().any(|known| known == name)
     }
 
     /// The block at its place.
@@ -227,23 +245,34 @@ impl BlockSchedule {
     }
 
     /// Records a step that changes the body.
-    fn step(&mut self, name: &'static str, body: Stmt, claim: &Claim) {
+    fn step(&mut self, name: &'static str, body: Stmt, claim: &Claim) -> Result<(), Diagnostic> {
         let after = PrimFunc { body, ..self.func().clone() };
         let evidence = Evidence { pass: name.to_owned(), ..Evidence::default() };
         let comparison = claim.comparison(self.func(), &after, &evidence);
-        self.record(name, after, Evidence { comparison, ..evidence });
+        self.record(name, after, Evidence { comparison, ..evidence })
     }
 
     /// Records a step after which each store runs in the same iterations of the same loops.
-    fn same_step(&mut self, name: &'static str, body: Stmt) {
+    fn same_step(&mut self, name: &'static str, body: Stmt) -> Result<(), Diagnostic> {
         let after = PrimFunc { body, ..self.func().clone() };
         let evidence = Evidence { pass: name.to_owned(), ..Evidence::default() };
         let comparison = same_iterations(self.func(), &after, &evidence);
-        self.record(name, after, Evidence { comparison, ..evidence });
+        self.record(name, after, Evidence { comparison, ..evidence })
     }
 
-    fn record(&mut self, name: &'static str, func: PrimFunc, evidence: Evidence) {
+    /// Records a step.
+    ///
+    /// # Errors
+    /// `schedule`: what uses a buffer is outside of its memory now, which an earlier step has moved into a loop.
+    fn record(&mut self, name: &'static str, func: PrimFunc, evidence: Evidence) -> Result<(), Diagnostic> {
+        if let Some(lost) = validate(&func).err().into_iter().flatten().find(|fault| fault.code == "no-memory") {
+            let message = format!("after `{name}`, {}", lost.message);
+            let help = "an iteration of a loop that runs in parallel or in a thread has memory of its own: move what uses it before the loop is \
+                        `parallel` or `bind`, or stay inside of that loop";
+            return Err(fault(message, help));
+        }
         self.steps.push(Step { name, span: self.place, func, evidence });
+        Ok(())
     }
 }
 

@@ -44,20 +44,20 @@ impl BlockSchedule {
         let einsum = Einsum::of(&found, extents)?;
         if einsum.padded.iter().all(Option::is_none) {
             let body = self.func().body.clone();
-            self.same_step("pad_einsum", body);
+            self.same_step("pad_einsum", body)?;
             return Ok(());
         }
         let is_reduced = einsum.combiner.is_some();
         let body = self.padded(&name, &found, &einsum)?;
         if !is_reduced {
-            self.step("pad_einsum", body, &searched());
+            self.step("pad_einsum", body, &searched())?;
             return Ok(());
         }
         let after = PrimFunc { body, ..self.func().clone() };
         let evidence = Evidence { pass: "pad_einsum".to_owned(), ..Evidence::default() };
         let claim = lift::find(self.func(), &after, &evidence, true);
         let comparison = claim.map_or_else(|_| Comparison::default(), |claim| Comparison::Definitions(claim.into()));
-        self.record("pad_einsum", after, Evidence { comparison, ..evidence });
+        self.record("pad_einsum", after, Evidence { comparison, ..evidence })?;
         Ok(())
     }
 

@@ -59,7 +59,7 @@ impl BlockSchedule {
             parts.reverse();
         }
         let body = with_loop(&self.func().body, &run.0, &Stmt::seq(parts));
-        self.step("decompose_reduction", body, &Claim::Iterations(Box::new(move |old, new| claim.origins(old, new))));
+        self.step("decompose_reduction", body, &Claim::Iterations(Box::new(move |old, new| claim.origins(old, new))))?;
         if let Some(known) = self.names.get_mut(block.0) {
             *known = names.1;
         }

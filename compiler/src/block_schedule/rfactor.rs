@@ -58,7 +58,7 @@ impl BlockSchedule {
         let evidence = Evidence { pass: "rfactor".to_owned(), ..Evidence::default() };
         let claim = lift::find(self.func(), &after, &evidence, true);
         let comparison = claim.map_or_else(|_| Comparison::default(), |claim| Comparison::Definitions(claim.into()));
-        self.record("rfactor", after, Evidence { comparison, ..evidence });
+        self.record("rfactor", after, Evidence { comparison, ..evidence })?;
         Ok(self.block_ref(&rf_name))
     }
 }

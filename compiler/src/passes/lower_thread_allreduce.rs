@@ -102,11 +102,7 @@ pub fn lower_thread_allreduce(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnost
 
 /// Returns whether a function has reductions across threads.
 pub(super) fn is_wanted(func: &PrimFunc) -> bool {
-    let mut found = false;
-    func.body.walk(&mut |stmt| {
-        found |= matches!(&stmt.kind, StmtKind::Attr { key, .. } if key == THREAD_ALLREDUCE);
-    });
-    found
+    func.body.has_attribute(THREAD_ALLREDUCE)
 }
 
 /// The claim that both programs compute the same sums, phase by phase. Without one the judge finds other memory, and the step is

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A program without these barriers races, so it would mean nothing. The pass takes it for the program with a barrier behind each
-//! statement on shared memory ([`synchronized`]), as TVM does; `check` does the same with a program that asks for this pass, counts the
-//! barriers as a premise, and proves that program first. From there the pass only removes barriers: the innermost loops first, each if
+//! statement on shared memory ([`synchronized`]), as TVM does; `check` does the same with a program that asks for this pass, and with one that
+//! has blocks and no barriers, counts the barriers as a premise, and proves that program first. From there the pass only removes barriers: the innermost loops first, each if
 //! the program without it still has no races. So none of those that are left can be removed alone. Barriers of the text stay.
 //!
 //! Nothing is inserted under a condition or in a loop that depends on a thread or on memory, where not all threads may get to. If threads race
@@ -20,7 +20,9 @@
 
 use std::convert::Infallible;
 
-use tilewright_ir::phases::{barriers_removed, is_implicit_barrier, n_implicit_barriers, synchronized};
+use tilewright_ir::phases::{
+    barriers_removed, is_implicit_barrier, leaves_barriers_out, n_implicit_barriers, synchronized,
+};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Comparison, Diagnostic, Evidence, ForKind, PrimFunc, Stmt, StmtKind, sabotage};
 use tilewright_verify::{Config, Judge};
@@ -87,9 +89,9 @@ pub fn thread_sync(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     Ok(Rewritten { func, evidence, notes })
 }
 
-/// Returns whether a function asks for the pass.
+/// Returns whether a function asks for the pass, or leaves its barriers to the compiler.
 pub(crate) fn is_wanted(func: &PrimFunc) -> bool {
-    super::is_asked(func, NAME)
+    super::is_asked(func, NAME) || n_implicit_barriers(&func.body) > 0 || leaves_barriers_out(func)
 }
 
 /// Whether the judge proves that threads do not race, and that all of them get to each barrier.

@@ -4,6 +4,7 @@ use tilewright_ir::phases::{grouped, synchronized, unified};
 use tilewright_ir::{Buffer, Diagnostic, Module, PrimFunc, validate};
 
 use super::{Program, Programs, scheduled};
+use crate::block_schedule::reduced_in_order;
 use crate::passes::thread_sync;
 use crate::te;
 
@@ -94,15 +95,15 @@ fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
     }
 }
 
-/// Reads the functions of a TVMScript text. Shared memory belongs to a group, wherever the text allocates it, and a thread has one index on
-/// each axis.
+/// Reads the functions of a TVMScript text. Shared memory belongs to a group, wherever the text allocates it, a thread has one index on
+/// each axis, and threads that count a reduced axis of a block combine their values.
 fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let module: Module = tilewright_script::read_module(text)?;
     let programs = module
         .funcs
         .into_iter()
         .map(|func| Program {
-            func: grouped(&unified(&func)),
+            func: grouped(&unified(&reduced_in_order(&func))),
             definition: None,
             written: None,
             assumed: Vec::new(),

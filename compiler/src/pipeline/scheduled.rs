@@ -42,23 +42,10 @@ fn unique_names(programs: &mut [Program]) {
     }
 }
 
-/// Checks that a step made a well-formed program. What uses a buffer may be outside of its memory, which an earlier step has moved into a
-/// loop: that is an error of the schedule.
-fn well_formed(step: &Step) -> Result<(), CheckFault> {
-    let Err(faults) = validate(&step.func) else { return Ok(()) };
-    let Some(lost) = faults.iter().find(|fault| fault.code == "no-memory") else {
-        return Err(malformed(step.name, &faults));
-    };
-    let message = format!("after `{}`, {}", step.name, lost.message);
-    let help = "an iteration of a loop that runs in parallel or in a thread has memory of its own: move what uses it before the loop is \
-                `parallel` or `bind`, or stay inside of that loop";
-    Err(CheckFault::Input(vec![Diagnostic::error("schedule", step.span, message).with_help(help)]))
-}
-
 impl Lowering {
     /// Proves a step of a schedule on blocks, and what the blocks say of themselves after it.
     pub(super) fn apply(&mut self, step: &Step, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
-        well_formed(step)?;
+        validate(&step.func).map_err(|faults| malformed(step.name, &faults))?;
         let before = self.last().clone();
         let after = (&before, step.func.clone(), step.evidence.clone());
         self.change(step.name, Instant::now(), after, (judge, allow_unknown), Some(step));

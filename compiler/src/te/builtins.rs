@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{self as ir, Diagnostic, Expr, ScalarType, Span};
+use tilewright_ir::{self as ir, Diagnostic, Expr, PrimFunc, ScalarType, Span};
+use tilewright_script::Scripted;
 
 use super::args::{Arg, Args};
 use super::arith;
@@ -298,13 +299,21 @@ fn thread_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
     Ok(Value::Thread { tag, extent })
 }
 
+/// A module of one function, which has the name that the module gives it.
+fn named<'a>(name: &Value<'a>, scripted: &Scripted, span: Span) -> Eval<Value<'a>> {
+    let [func] = &scripted.funcs[..] else { return Ok(Value::Script(Rc::new(scripted.clone()))) };
+    let Value::Str(name) = name else { return Err(wrong_kind(span, "the name of a function", name)) };
+    let func = PrimFunc { name: name.to_string(), ..func.clone() };
+    Ok(Value::Script(Rc::new(Scripted { funcs: vec![func], ..scripted.clone() })))
+}
+
 /// `tvm.IRModule({"main": func})` and `tvm.IRModule.from_expr(func)`.
 fn module(mut args: Args<'_>) -> Eval<Value<'_>> {
     let (value, span) = args.need("functions")?;
     args.finish()?;
-    match value {
+    match &value {
         Value::Script(_) => Ok(value),
-        Value::Dict(pairs) if matches!(pairs[..], [(_, Value::Script(_))]) => Ok(pairs[0].1.clone()),
+        Value::Dict(pairs) if let [(name, Value::Script(scripted))] = &pairs[..] => named(name, scripted, span),
         _ => Err(wrong_kind(span, "a function in TVMScript", &value)),
     }
 }

@@ -12,13 +12,17 @@
 //! memory at their root, and those with `launch_thread` may allocate in front of the launch. This is what such a text means if one
 //! launch alone uses the memory. Memory that several launches use, or one in a loop of the host, is one for all groups.
 //!
-//! Virtual threads inside of the loops over groups have copies, too: TVM gives memory that they write an axis for them. In the same way
-//! memory in the scope `local` belongs to each thread, if the loops over threads are directly in each other around all of
+//! Memory in the scope `local` belongs to each thread in the same way, if the loops over threads are directly in each other around all of
 //! its uses. Behind a serial loop it stays where it is: what a thread keeps from one iteration to the next would be lost.
+//!
+//! Virtual threads have memory of their own, too, if it is allocated outside of the loops over groups or the function has blocks: TVM then
+//! allocates it where all of its uses are, and gives what is allocated inside of virtual threads an axis for them. What a text without blocks
+//! allocates between the loops over groups and virtual threads is one for all of these.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use crate::block::BLOCK;
 use crate::buffer::{Buffer, Scope};
 use crate::expr::Expr;
 use crate::func::PrimFunc;
@@ -28,12 +32,14 @@ use crate::visit::Rewrite;
 /// Returns the program in which shared memory that one launch uses is allocated inside of its loops over groups, and local memory inside of
 /// those over threads.
 pub fn grouped(func: &PrimFunc) -> PrimFunc {
-    let Ok(body) = Inwards.stmt(&func.body);
+    let Ok(body) = (Inwards { has_blocks: func.body.has_attribute(BLOCK) }).stmt(&func.body);
     PrimFunc { body, ..func.clone() }
 }
 
 /// Moves allocations.
-struct Inwards;
+struct Inwards {
+    has_blocks: bool,
+}
 
 impl Rewrite for Inwards {
     type Error = Infallible;
@@ -46,75 +52,91 @@ impl Rewrite for Inwards {
                     let (buffer, body) = (buffer.clone(), Arc::new(body.clone()));
                     Stmt { kind: StmtKind::Allocate { buffer, body }, span: stmt.span }
                 };
-                Ok(inside(buffer, body, &allocate).unwrap_or(stmt))
+                let memory = Memory { buffer, is_placed: !self.has_blocks };
+                Ok(memory.inside(body, &allocate).unwrap_or(stmt))
             }
             _ => Ok(stmt),
         }
     }
 }
 
-/// Whether each iteration of a loop has memory of its own in the scope of a buffer.
-fn has_own(inner: &For, buffer: &Buffer) -> bool {
-    match inner.kind {
-        ForKind::ThreadBinding(ThreadTag::Block(_)) => true,
-        ForKind::ThreadBinding(ThreadTag::Thread(_)) => buffer.scope == Scope::Local,
-        // Virtual threads are copies of the group.
-        ForKind::Parallel => inner.annotations.iter().any(|(key, _)| key == VIRTUAL_THREAD),
-        ForKind::Serial | ForKind::Vectorized | ForKind::Unrolled => false,
-    }
+/// An allocation that is moved.
+#[derive(Clone, Copy)]
+struct Memory<'a> {
+    buffer: &'a Buffer,
+    /// Whether the text says which virtual threads share it: it has no blocks, and no loop over groups is behind the allocation.
+    is_placed: bool,
 }
 
-/// A statement with an allocation inside of the loops that have memory of their own and are around all uses of a buffer; `None` if there
-/// are none.
-fn inside(buffer: &Buffer, stmt: &Stmt, allocate: &dyn Fn(&Stmt) -> Stmt) -> Option<Stmt> {
-    let around = |body: &Stmt| inside(buffer, body, allocate).map(Arc::new);
-    let kind = match &stmt.kind {
-        StmtKind::For(inner) if has_own(inner, buffer) => {
-            let body = inside(buffer, &inner.body, allocate).unwrap_or_else(|| allocate(&inner.body));
-            StmtKind::For(Arc::new(For { body, ..For::clone(inner) }))
+impl Memory<'_> {
+    /// Whether each iteration of a loop has memory of its own in the scope of the buffer.
+    fn has_own(self, inner: &For) -> bool {
+        match inner.kind {
+            ForKind::ThreadBinding(ThreadTag::Block(_)) => true,
+            ForKind::ThreadBinding(ThreadTag::Thread(_)) => self.buffer.scope == Scope::Local,
+            // Virtual threads are copies of the group.
+            ForKind::Parallel => !self.is_placed && inner.annotations.iter().any(|(key, _)| key == VIRTUAL_THREAD),
+            ForKind::Serial | ForKind::Vectorized | ForKind::Unrolled => false,
         }
-        StmtKind::Attr { node, key, value, body } if *node != AttrValue::Var(buffer.data.clone()) => {
-            let (node, key, value) = (node.clone(), key.clone(), value.clone());
-            StmtKind::Attr { node, key, value, body: around(body)? }
-        }
-        StmtKind::Allocate { buffer: other, body } => StmtKind::Allocate { buffer: other.clone(), body: around(body)? },
-        StmtKind::DeclBuffer { buffer: view, body } if !view.aliases(buffer) => {
-            StmtKind::DeclBuffer { buffer: view.clone(), body: around(body)? }
-        }
-        // A view goes where its memory goes.
-        StmtKind::DeclBuffer { buffer: view, body } => {
-            let declared = |body: &Stmt| {
-                let kind = StmtKind::DeclBuffer { buffer: view.clone(), body: Arc::new(body.clone()) };
-                allocate(&Stmt { kind, span: stmt.span })
-            };
-            return inside(buffer, body, &declared);
-        }
-        StmtKind::Let { var, value, body } if !reads(value, buffer) => {
-            StmtKind::Let { var: var.clone(), value: value.clone(), body: around(body)? }
-        }
-        StmtKind::If { cond, then_body, else_body: None } if !reads(cond, buffer) => {
-            StmtKind::If { cond: cond.clone(), then_body: around(then_body)?, else_body: None }
-        }
-        StmtKind::Seq(stmts) => {
-            let mut users = (0..stmts.len()).filter(|place| uses(&stmts[*place], buffer));
-            let place = users.next()?;
-            if users.next().is_some() {
-                return None;
+    }
+
+    /// A statement with the allocation inside of the loops that have memory of their own and are around all uses of the buffer; `None` if there
+    /// are none.
+    fn inside(self, stmt: &Stmt, allocate: &dyn Fn(&Stmt) -> Stmt) -> Option<Stmt> {
+        let buffer = self.buffer;
+        let around = |body: &Stmt| self.inside(body, allocate).map(Arc::new);
+        let kind = match &stmt.kind {
+            StmtKind::For(inner) if self.has_own(inner) => {
+                let is_group = matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Block(_)));
+                let memory = Self { is_placed: self.is_placed && !is_group, ..self };
+                let body = memory.inside(&inner.body, allocate).unwrap_or_else(|| allocate(&inner.body));
+                StmtKind::For(Arc::new(For { body, ..For::clone(inner) }))
             }
-            let mut stmts = stmts.to_vec();
-            stmts[place] = inside(buffer, &stmts[place], allocate)?;
-            StmtKind::Seq(stmts.into())
-        }
-        StmtKind::Attr { .. }
-        | StmtKind::For(_)
-        | StmtKind::Let { .. }
-        | StmtKind::If { .. }
-        | StmtKind::Store { .. }
-        | StmtKind::Evaluate(_)
-        | StmtKind::Barrier
-        | StmtKind::Assert { .. } => return None,
-    };
-    Some(Stmt { kind, span: stmt.span })
+            StmtKind::Attr { node, key, value, body } if *node != AttrValue::Var(buffer.data.clone()) => {
+                let (node, key, value) = (node.clone(), key.clone(), value.clone());
+                StmtKind::Attr { node, key, value, body: around(body)? }
+            }
+            StmtKind::Allocate { buffer: other, body } => {
+                StmtKind::Allocate { buffer: other.clone(), body: around(body)? }
+            }
+            StmtKind::DeclBuffer { buffer: view, body } if !view.aliases(buffer) => {
+                StmtKind::DeclBuffer { buffer: view.clone(), body: around(body)? }
+            }
+            // A view goes where its memory goes.
+            StmtKind::DeclBuffer { buffer: view, body } => {
+                let declared = |body: &Stmt| {
+                    let kind = StmtKind::DeclBuffer { buffer: view.clone(), body: Arc::new(body.clone()) };
+                    allocate(&Stmt { kind, span: stmt.span })
+                };
+                return self.inside(body, &declared);
+            }
+            StmtKind::Let { var, value, body } if !reads(value, buffer) => {
+                StmtKind::Let { var: var.clone(), value: value.clone(), body: around(body)? }
+            }
+            StmtKind::If { cond, then_body, else_body: None } if !reads(cond, buffer) => {
+                StmtKind::If { cond: cond.clone(), then_body: around(then_body)?, else_body: None }
+            }
+            StmtKind::Seq(stmts) => {
+                let mut users = (0..stmts.len()).filter(|place| uses(&stmts[*place], buffer));
+                let place = users.next()?;
+                if users.next().is_some() {
+                    return None;
+                }
+                let mut stmts = stmts.to_vec();
+                stmts[place] = self.inside(&stmts[place], allocate)?;
+                StmtKind::Seq(stmts.into())
+            }
+            StmtKind::Attr { .. }
+            | StmtKind::For(_)
+            | StmtKind::Let { .. }
+            | StmtKind::If { .. }
+            | StmtKind::Store { .. }
+            | StmtKind::Evaluate(_)
+            | StmtKind::Barrier
+            | StmtKind::Assert { .. } => return None,
+        };
+        Some(Stmt { kind, span: stmt.span })
+    }
 }
 
 fn reads(expr: &Expr, buffer: &Buffer) -> bool {

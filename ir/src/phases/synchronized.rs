@@ -40,6 +40,19 @@ pub fn synchronized(func: &PrimFunc) -> PrimFunc {
     PrimFunc { body, ..func.clone() }
 }
 
+/// Returns whether a program with blocks leaves its barriers to the compiler: threads share memory, and there is none. TVM inserts them
+/// when blocks are gone, so that all programs with blocks that it prints are such.
+pub fn leaves_barriers_out(func: &PrimFunc) -> bool {
+    func.body.has_attribute(BLOCK) && !has_barriers(func) && n_implicit_barriers(&synchronized(func).body) > 0
+}
+
+/// Returns whether threads wait anywhere, by a barrier of the text or an implicit one.
+pub fn has_barriers(func: &PrimFunc) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |part| found |= is_explicit_barrier(part));
+    found
+}
+
 /// Returns the program with all of its barriers left out.
 pub fn barriers_removed(func: &PrimFunc) -> PrimFunc {
     let Ok(body) = Removed.stmt(&func.body);
