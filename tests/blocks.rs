@@ -490,7 +490,7 @@ fn what_is_no_block_is_one_error_at_its_place() {
     one("W = T.match_buffer(C[0:4], (3,))\nW[x] = T.float32(0)", "the shape does not fit the region");
     one("W = T.match_buffer(C[0:4], (4,), \"int8\")\nW[x] = 0", "the elements of `C` are float32");
     one("W = T.match_buffer(C[0:4], (4,))\nW[x, x] = T.float32(0)", "`C` has 1 axes, but 2 indices are given");
-    one("W = T.match_buffer(C[0:4], (4,))\nC[x] = T.float32(W.elem_offset)", "`.elem_offset` has no value here");
+    one("W = T.match_buffer(C[0:4], (4,))\nC[x] = T.float32(W.elem_offset)", "`W` is declared without an offset");
     let message = "`T.init` stands outside of a block";
     assert_eq!(errors("        with T.init():\n            C[x] = T.float32(0)"), [message]);
     for (line, word) in [

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use serde::Serialize;
-use tilewright_interp::{Arguments, Config, Observers, RunError, Tensor, TrapKind, as_function, run as interpret};
+use tilewright_interp::{
+    Argument, Arguments, Config, Observers, RunError, Tensor, TrapKind, as_function, run as interpret,
+};
 use tilewright_ir::{Bindings, Diagnostic, PrimFunc, Scalar, Var, validate};
 use tilewright_script::Source;
 
@@ -311,7 +313,12 @@ fn arguments_of(func: &PrimFunc, bindings: &Bindings, draw: Draw, outputs_too: b
     if let Some(why) = room::refusal(room::need(&program, bindings).interpreter, room::available()) {
         return Err(Diagnostic::error("memory", None, format!("`{}` cannot be run: {why}", func.name)));
     }
-    let params = draw.arguments(&program, bindings, outputs_too)?;
+    let mut params = draw.arguments(&program, bindings, outputs_too)?;
+    for param in &mut params {
+        if let Argument::Tensor(tensor) = param {
+            tensor.touch();
+        }
+    }
     let symbols = func.symbols().iter().map(|symbol| (symbol.clone(), bindings[symbol])).collect();
     Ok(Arguments { params, symbols })
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{BufferClaim, PrimFunc, Span};
 use tilewright_verify::{Judge, Place, Report, Side};
 
-use self::files::{File, dumps, pairs};
+use self::files::{File, ImplicitBarriers, dumps, pairs, synchronize};
 use self::maps::{MapOption, unpaired};
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
@@ -51,6 +51,10 @@ pub struct Args {
     /// Sums, products, minima and maxima of floats may be taken in another order: a premise of the proof
     #[arg(long)]
     reassociate: bool,
+    /// Programs without barriers leave them to TVM's `ThreadSync`, as those with blocks do: threads wait for each other after each
+    /// statement on shared memory, which is a premise of the proof. `first`: only those of the first file
+    #[arg(long, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    implicit_barriers: Option<ImplicitBarriers>,
     /// Seconds that the proof of one pair of functions may take; what is not proved until then is unknown
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = parse_seconds, allow_hyphen_values = true)]
     pair_timeout: Duration,
@@ -69,7 +73,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     refuse_stdin_twice(names.iter().map(String::as_str))?;
     let maps = args.maps.iter().map(|map| maps::read(map)).collect::<Result<Vec<_>, _>>()?;
     maps::check_steps(&maps, names.len().saturating_sub(1))?;
-    let files = names.iter().map(|name| File::read(name, printer)).collect::<Result<Vec<_>, _>>()?;
+    let mut files = names.iter().map(|name| File::read(name, printer)).collect::<Result<Vec<_>, _>>()?;
+    synchronize(&mut files, args.implicit_barriers);
     let judge = args.certificate.judge(&super::pipeline_options(global, &Shapes::default(), None))?;
     let (mut steps, mut assumed) = (Vec::new(), None);
     for (position, (before, after)) in files.iter().zip(&files[1..]).enumerate() {

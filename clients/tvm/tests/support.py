@@ -23,6 +23,17 @@ AFTER = BEFORE.replace("for i, j in T.grid(5, 7)", "for j, i in T.grid(7, 5)")
 BROKEN = (AFTER.replace("T.float32(2)", "T.float32(3)"), AFTER.replace("T.grid(7, 5)", "T.grid(7, 4)"))
 NOT_READ = BEFORE.replace("A[i, j] *", "T.no_such_function(A[i, j]) *")
 
+# Threads that meet in shared memory, before `ThreadSync`.
+SHARED = """
+@T.prim_func
+def main(A: T.Buffer((5, 8), "float32"), B: T.Buffer((5, 8), "float32")):
+    for i in T.thread_binding(5, thread="blockIdx.x"):
+        S = T.alloc_buffer((8,), "float32", scope="shared")
+        for j in T.thread_binding(8, thread="threadIdx.x"):
+            S[j] = A[i, j]
+            B[i, j] = S[7 - j]
+"""
+
 
 def document(verdict="proved", schema="tilewright.validate/1", functions=None):
     """Returns a document as `validate` prints it, with one obligation."""
@@ -48,6 +59,7 @@ def printing(folder, found, code=0):
 def real_binary():
     """Returns the program that TILEWRIGHT names, or None."""
     return os.environ.get("TILEWRIGHT") or None
+
 
 
 class PrimFunc:

@@ -103,10 +103,10 @@ class Running(WithFolder):
         body = "print(json.dumps({**json.loads(sys.argv[0] and DOCUMENT), 'line': sys.argv[1:]}))"
         text = f"import json\nDOCUMENT = {support.json.dumps(support.document())!r}\n{body}"
         client = self.client(text, proof_timeout=3)
-        given = {"maps": ["A: lambda i, j: [j, i]"], "assume": ["n >= 0"], "reassociate": True}
+        given = {"maps": ["A: lambda i, j: [j, i]"], "assume": ["n >= 0"], "reassociate": True, "implicit_barriers": "first"}
         line = client.validate(support.BEFORE, support.AFTER, **given).raw["line"]
         self.assertEqual(line[:3], ["validate", "--format", "json"])
-        for part in ("--map", "A: lambda i, j: [j, i]", "--assume", "n >= 0", "--reassociate", "--timeout", "3"):
+        for part in ("--map", "A: lambda i, j: [j, i]", "--assume", "n >= 0", "--reassociate", "--implicit-barriers=first", "--timeout", "3"):
             self.assertIn(part, line)
 
     def test_a_program_is_a_text_a_path_or_prints_itself(self):
@@ -211,6 +211,15 @@ class Passes(WithFolder):
         passes = self.passes(chain, only=lambda name: name.endswith("B"))
         self.assertEqual([one.name for one in passes.records], ["tir.B"])
 
+    def test_programs_before_thread_sync_leave_their_barriers_out(self):
+        with_barrier = 'T.tvm_storage_sync("shared")'
+        which = tw.instrument._implicit_barriers
+        self.assertEqual(which("tirx.FlattenBuffer", "a", "b"), "all")
+        self.assertEqual(which("s_tir.ThreadSync", "a", with_barrier), "first")
+        self.assertEqual(which("s_tir.ThreadSync", "a", "b"), "first")
+        self.assertIsNone(which("tirx.StmtSimplify", with_barrier, with_barrier))
+        self.assertIsNone(which("tirx.StmtSimplify", with_barrier, "a"))
+
     def test_functions_of_other_languages_are_left_out(self):
         both = support.Module({"main": support.PrimFunc("tir"), "graph": support.Function("relax")})
         self.assertEqual(tw.ValidatePasses._text(both), "tir")
@@ -242,6 +251,13 @@ class Real(unittest.TestCase):
             self.assertIs(result.verdict, Verdict.REFUTED, result.summary())
             with self.assertRaises(tw.NotProved):
                 result.raise_unless_proved()
+
+    def test_barriers_are_left_out_only_where_that_is_said(self):
+        given = {"implicit_barriers": "all"}
+        self.assertTrue(tw.validate(support.SHARED, support.SHARED, **given).is_proved)
+        self.assertFalse(tw.validate(support.SHARED, support.SHARED).is_proved)
+        wrong = support.SHARED.replace("7 - j", "6 - j")
+        self.assertFalse(tw.validate(support.SHARED, wrong, **given).is_proved)
 
     def test_a_program_alone_is_checked(self):
         result = tw.check(support.BEFORE)

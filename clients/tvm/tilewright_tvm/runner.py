@@ -72,16 +72,20 @@ class Tilewright:
         maps: Iterable[str] = (),
         assume: Iterable[str] = (),
         reassociate: bool = False,
+        implicit_barriers: Optional[str] = None,
     ) -> Result:
         """Proves that `after` means what `before` means.
 
         `maps` says how the indices of buffers moved, such as `A: lambda i, j: [j, i]`, where that cannot be inferred.
         With `reassociate` floats may be summed in another order, which is a premise of the proof.
+        `implicit_barriers` says which programs leave their barriers to `ThreadSync`: "all", or only the "first" one. Those with blocks and
+        without barriers always do.
         """
         options = ["--device", "none"]
         options += [part for one in maps for part in ("--map", one)]
         options += [part for one in assume for part in ("--assume", one)]
         options += ["--reassociate"] if reassociate else []
+        options += [f"--implicit-barriers={implicit_barriers}"] if implicit_barriers else []
         files = {"before.py": script_of(before), "after.py": script_of(after)}
         return self._run("validate", options, files)
 

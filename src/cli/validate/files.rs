@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tilewright_ir::phases::{has_barriers, n_implicit_barriers, synchronized};
 use tilewright_ir::{Diagnostic, PrimFunc};
 use tilewright_script::Source;
 
@@ -25,6 +26,40 @@ impl File {
             pipeline::read(&source.text, function.as_deref()).map_err(|faults| Failure::input(&source, faults))?;
         printer.diagnostics(&source, &programs.warnings);
         Ok(Self { source, funcs: programs.programs.iter().map(|program| program.scheduled_func().clone()).collect() })
+    }
+}
+
+/// Which files leave the barriers of their programs to a pass of TVM that has not run yet.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ImplicitBarriers {
+    /// All files
+    All,
+    /// The first file alone: the second one is what the pass made of it
+    First,
+}
+
+/// Takes programs without barriers for those whose threads wait for each other after each statement on shared memory: in the files that
+/// are said to leave barriers out, or else where the program before does.
+pub(super) fn synchronize(files: &mut [File], which: Option<ImplicitBarriers>) {
+    let n_given = match which {
+        Some(ImplicitBarriers::All) => files.len(),
+        Some(ImplicitBarriers::First) => 1,
+        None => 0,
+    };
+    for file in files.iter_mut().take(n_given) {
+        file.funcs.iter_mut().for_each(|func| *func = synchronized(func));
+    }
+    for position in 1..if which.is_some() { 0 } else { files.len() } {
+        let (earlier, later) = files.split_at_mut(position);
+        let (Some(before), Some(after)) = (earlier.last(), later.first_mut()) else { continue };
+        let is_alone = before.funcs.len() == 1 && after.funcs.len() == 1;
+        let is_partner = |one: &PrimFunc, other: &PrimFunc| is_alone || one.name == other.name;
+        for func in after.funcs.iter_mut().filter(|func| !has_barriers(func)) {
+            let partner = before.funcs.iter().find(|other| is_partner(other, func));
+            if partner.is_some_and(|before| n_implicit_barriers(&before.body) > 0) {
+                *func = synchronized(func);
+            }
+        }
     }
 }
 
