@@ -258,6 +258,8 @@ pub enum MathFn {
     Exp10,
     /// Natural logarithm.
     Log,
+    /// Natural logarithm of 1 + x.
+    Log1p,
     /// Logarithm to base 2.
     Log2,
     /// Logarithm to base 10.
@@ -284,10 +286,20 @@ pub enum MathFn {
     Acos,
     /// Inverse tangent.
     Atan,
+    /// Inverse hyperbolic sine.
+    Asinh,
+    /// Inverse hyperbolic cosine.
+    Acosh,
+    /// Inverse hyperbolic tangent.
+    Atanh,
     /// The angle of the point (x, y); the first argument is y.
     Atan2,
     /// x to the power y.
     Pow,
+    /// The square root of x * x + y * y, without overflow of the squares.
+    Hypot,
+    /// The remainder of x / y rounded towards zero, exactly; it has the sign of x.
+    Fmod,
     /// Error function.
     Erf,
     /// 1 / (1 + e^-x).
@@ -304,6 +316,12 @@ pub enum MathFn {
     IsNan,
     /// Whether x is infinite; the result is `bool`.
     IsInf,
+    /// Whether x is neither a NaN nor infinite; the result is `bool`.
+    IsFinite,
+    /// How many bits of an integer are 1, in its type.
+    PopCount,
+    /// How many bits of an integer above its highest 1 are 0, as `int32`: all of them for 0.
+    Clz,
     /// The bits of a `float32` or `float64` as a signed integer of as many bits. All NaNs have the bits of one, which is quiet and
     /// positive: no other operator tells NaNs apart.
     BitsOfFloat,
@@ -313,12 +331,13 @@ pub enum MathFn {
 
 impl MathFn {
     /// All math functions, in the order of the enum.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 39] = [
         Self::Abs,
         Self::Exp,
         Self::Exp2,
         Self::Exp10,
         Self::Log,
+        Self::Log1p,
         Self::Log2,
         Self::Log10,
         Self::Sqrt,
@@ -332,8 +351,13 @@ impl MathFn {
         Self::Asin,
         Self::Acos,
         Self::Atan,
+        Self::Asinh,
+        Self::Acosh,
+        Self::Atanh,
         Self::Atan2,
         Self::Pow,
+        Self::Hypot,
+        Self::Fmod,
         Self::Erf,
         Self::Sigmoid,
         Self::Floor,
@@ -342,6 +366,9 @@ impl MathFn {
         Self::Trunc,
         Self::IsNan,
         Self::IsInf,
+        Self::IsFinite,
+        Self::PopCount,
+        Self::Clz,
         Self::BitsOfFloat,
         Self::FloatOfBits,
     ];
@@ -355,6 +382,7 @@ impl MathFn {
             Self::Exp2 => ("exp2", 1),
             Self::Exp10 => ("exp10", 1),
             Self::Log => ("log", 1),
+            Self::Log1p => ("log1p", 1),
             Self::Log2 => ("log2", 1),
             Self::Log10 => ("log10", 1),
             Self::Sqrt => ("sqrt", 1),
@@ -368,8 +396,13 @@ impl MathFn {
             Self::Asin => ("asin", 1),
             Self::Acos => ("acos", 1),
             Self::Atan => ("atan", 1),
+            Self::Asinh => ("asinh", 1),
+            Self::Acosh => ("acosh", 1),
+            Self::Atanh => ("atanh", 1),
             Self::Atan2 => ("atan2", 2),
             Self::Pow => ("pow", 2),
+            Self::Hypot => ("hypot", 2),
+            Self::Fmod => ("fmod", 2),
             Self::Erf => ("erf", 1),
             Self::Sigmoid => ("sigmoid", 1),
             Self::Floor => ("floor", 1),
@@ -378,6 +411,9 @@ impl MathFn {
             Self::Trunc => ("trunc", 1),
             Self::IsNan => ("isnan", 1),
             Self::IsInf => ("isinf", 1),
+            Self::IsFinite => ("isfinite", 1),
+            Self::PopCount => ("popcount", 1),
+            Self::Clz => ("clz", 1),
             Self::BitsOfFloat => ("bits_of_float", 1),
             Self::FloatOfBits => ("float_of_bits", 1),
         }
@@ -401,6 +437,8 @@ impl MathFn {
             MathTypeRule::Number => (scalar.is_float() || scalar.is_integer(), scalar),
             MathTypeRule::Float => (scalar.is_float(), scalar),
             MathTypeRule::Predicate => (scalar.is_float(), ScalarType::Bool),
+            MathTypeRule::Integer => (scalar.is_integer(), scalar),
+            MathTypeRule::Count => (scalar.is_integer(), ScalarType::Int32),
             MathTypeRule::Bits => return self.reinterpreted(args),
         };
         (accepts && args.len() == self.info().1 && args.iter().all(|&ty| ty == first))
@@ -425,12 +463,15 @@ impl MathFn {
     const fn type_rule(self) -> MathTypeRule {
         match self {
             Self::Abs => MathTypeRule::Number,
-            Self::IsNan | Self::IsInf => MathTypeRule::Predicate,
+            Self::IsNan | Self::IsInf | Self::IsFinite => MathTypeRule::Predicate,
+            Self::PopCount => MathTypeRule::Integer,
+            Self::Clz => MathTypeRule::Count,
             Self::BitsOfFloat | Self::FloatOfBits => MathTypeRule::Bits,
             Self::Exp
             | Self::Exp2
             | Self::Exp10
             | Self::Log
+            | Self::Log1p
             | Self::Log2
             | Self::Log10
             | Self::Sqrt
@@ -444,8 +485,13 @@ impl MathFn {
             | Self::Asin
             | Self::Acos
             | Self::Atan
+            | Self::Asinh
+            | Self::Acosh
+            | Self::Atanh
             | Self::Atan2
             | Self::Pow
+            | Self::Hypot
+            | Self::Fmod
             | Self::Erf
             | Self::Sigmoid
             | Self::Floor
@@ -465,6 +511,10 @@ enum MathTypeRule {
     Float,
     /// Floats of one type; the result is `bool`.
     Predicate,
+    /// Integers of one type; the result has that type.
+    Integer,
+    /// Integers of one type; the result is `int32`.
+    Count,
     /// A float and an integer of as many bits.
     Bits,
 }

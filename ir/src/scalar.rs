@@ -259,10 +259,26 @@ impl MathFn {
         match *args {
             [Scalar::Int(value)] if self == Self::Abs => Ok(Scalar::Int(wrap_int(ty, value.abs()))),
             [Scalar::Int(bits)] if self == Self::FloatOfBits => float_of_bits(ty, bits),
+            [Scalar::Int(value)] => self.eval_integer(ty, value),
             [Scalar::Float(x)] => self.eval_unary(ty, x),
             [Scalar::Float(x), Scalar::Float(y)] => self.eval_binary(ty, x, y),
             _ => Err(ScalarError::Type),
         }
+    }
+
+    /// Returns the value of a function that counts bits of an integer of the type `ty`.
+    fn eval_integer(self, ty: ScalarType, value: i128) -> Result<Scalar, ScalarError> {
+        if !ty.is_integer() {
+            return Err(ScalarError::Type);
+        }
+        let bits = value.cast_unsigned() & ((1 << ty.bits()) - 1);
+        let count = match self {
+            Self::PopCount => bits.count_ones(),
+            Self::Clz => bits.leading_zeros() - (u128::BITS - ty.bits()),
+            _ => return Err(ScalarError::Type),
+        };
+        let result = if self == Self::Clz { ScalarType::Int32 } else { ty };
+        Ok(Scalar::Int(wrap_int(result, count.into())))
     }
 
     /// Returns the value of a function of two floats. [`MathFn::eval_unary`] lists all functions, so that a new one cannot
@@ -271,6 +287,8 @@ impl MathFn {
         let value = match self {
             Self::Atan2 => libm::atan2(x, y),
             Self::Pow => libm::pow(x, y),
+            Self::Hypot => libm::hypot(x, y),
+            Self::Fmod => libm::fmod(x, y),
             _ => return Err(ScalarError::Type),
         };
         Ok(Scalar::Float(round_float(ty, value)))
@@ -281,6 +299,7 @@ impl MathFn {
         let value = match self {
             Self::IsNan => return Ok(Scalar::Int(i128::from(x.is_nan()))),
             Self::IsInf => return Ok(Scalar::Int(i128::from(x.is_infinite()))),
+            Self::IsFinite => return Ok(Scalar::Int(i128::from(x.is_finite()))),
             Self::BitsOfFloat => return bits_of_float(ty, x),
             Self::Abs => x.abs(),
             // Square roots and roundings are exact in IEEE arithmetic. The rest comes from one library, because the
@@ -289,6 +308,7 @@ impl MathFn {
             Self::Exp2 => libm::exp2(x),
             Self::Exp10 => libm::exp10(x),
             Self::Log => libm::log(x),
+            Self::Log1p => libm::log1p(x),
             Self::Log2 => libm::log2(x),
             Self::Log10 => libm::log10(x),
             Self::Sqrt => x.sqrt(),
@@ -302,13 +322,17 @@ impl MathFn {
             Self::Asin => libm::asin(x),
             Self::Acos => libm::acos(x),
             Self::Atan => libm::atan(x),
+            Self::Asinh => libm::asinh(x),
+            Self::Acosh => libm::acosh(x),
+            Self::Atanh => libm::atanh(x),
             Self::Erf => libm::erf(x),
             Self::Sigmoid => 1.0 / (1.0 + libm::exp(-x)),
             Self::Floor => x.floor(),
             Self::Ceil => x.ceil(),
             Self::Round => x.round_ties_even(),
             Self::Trunc => x.trunc(),
-            Self::Atan2 | Self::Pow | Self::FloatOfBits => return Err(ScalarError::Type),
+            Self::Atan2 | Self::Pow | Self::Hypot | Self::Fmod => return Err(ScalarError::Type),
+            Self::PopCount | Self::Clz | Self::FloatOfBits => return Err(ScalarError::Type),
         };
         Ok(Scalar::Float(round_float(ty, value)))
     }

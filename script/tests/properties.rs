@@ -82,7 +82,7 @@ impl Generator {
                 Expr::Binary(op, boxed(self, other), boxed(self, other))
             }
             4 if ty.scalar.is_float() => {
-                let function = MathFn::ALL[self.pick(26)];
+                let function = MathFn::ALL[self.pick(32)];
                 let args = (0..function.info().1).map(|_| self.expr(ty, depth - 1)).collect();
                 Expr::Call(function, args)
             }

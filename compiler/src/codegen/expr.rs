@@ -261,9 +261,9 @@ impl Writer {
     fn math(&mut self, function: MathFn, args: &[Expr], mode: Mode) -> Result<Code, Diagnostic> {
         let ty = args.first().map_or(DataType::INT32, Expr::dtype);
         let mut codes = args.iter().map(|arg| self.expr(arg, mode)).collect::<Result<Vec<_>, _>>()?;
-        if function == MathFn::Abs && !ty.scalar.is_float() {
+        if ty.scalar.is_integer() {
             // An unsigned integer is its own magnitude; of a narrow one C would take the widened value's.
-            if !is_signed(ty.scalar) {
+            if function == MathFn::Abs && !is_signed(ty.scalar) {
                 return Ok(codes.swap_remove(0));
             }
             codes = codes.into_iter().map(|code| self.exactly(ty, code)).collect();
@@ -406,15 +406,17 @@ impl Writer {
 fn is_exact(function: MathFn) -> bool {
     match function {
         // Dropping the sign or rounding to an integer needs no more significant bits than the operand has.
-        MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc | MathFn::IsNan | MathFn::IsInf => {
-            true
-        }
+        MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc => true,
+        MathFn::IsNan | MathFn::IsInf | MathFn::IsFinite | MathFn::PopCount | MathFn::Clz => true,
+        // A remainder is a multiple of the last place of the smaller operand, and below it.
+        MathFn::Fmod => true,
         // Narrow floats have none.
         MathFn::BitsOfFloat | MathFn::FloatOfBits => true,
         MathFn::Exp
         | MathFn::Exp2
         | MathFn::Exp10
         | MathFn::Log
+        | MathFn::Log1p
         | MathFn::Log2
         | MathFn::Log10
         | MathFn::Sqrt
@@ -428,8 +430,12 @@ fn is_exact(function: MathFn) -> bool {
         | MathFn::Asin
         | MathFn::Acos
         | MathFn::Atan
+        | MathFn::Asinh
+        | MathFn::Acosh
+        | MathFn::Atanh
         | MathFn::Atan2
         | MathFn::Pow
+        | MathFn::Hypot
         | MathFn::Erf
         | MathFn::Sigmoid => false,
     }

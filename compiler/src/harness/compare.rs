@@ -18,12 +18,14 @@ pub const FAR: u64 = u64::MAX;
 /// lies near a tie. In the wider types one unit is added for the reference, which is rounded once itself.
 pub fn max_ulp_error(function: MathFn, ty: ScalarType) -> u64 {
     let single = match function {
-        MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc => 0,
-        MathFn::IsNan | MathFn::IsInf | MathFn::Sqrt | MathFn::BitsOfFloat | MathFn::FloatOfBits => 0,
+        MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc | MathFn::Fmod => 0,
+        MathFn::IsNan | MathFn::IsInf | MathFn::IsFinite | MathFn::PopCount | MathFn::Clz => 0,
+        MathFn::Sqrt | MathFn::BitsOfFloat | MathFn::FloatOfBits => 0,
         MathFn::Exp | MathFn::Exp2 | MathFn::Exp10 | MathFn::Log | MathFn::Log2 | MathFn::Log10 => 3,
-        MathFn::Rsqrt => 2,
+        MathFn::Rsqrt | MathFn::Log1p => 2,
         MathFn::Sin | MathFn::Cos | MathFn::Sinh | MathFn::Cosh | MathFn::Asin | MathFn::Acos => 4,
-        MathFn::Tan | MathFn::Tanh | MathFn::Atan => 5,
+        MathFn::Asinh | MathFn::Acosh | MathFn::Hypot => 4,
+        MathFn::Tan | MathFn::Tanh | MathFn::Atan | MathFn::Atanh => 5,
         MathFn::Atan2 => 6,
         MathFn::Pow | MathFn::Erf => 16,
         // No builtin: the error of exp, of the sum and of the quotient together.

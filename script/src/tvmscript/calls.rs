@@ -307,6 +307,12 @@ impl<'a> Reader<'a> {
         }
         let values: Vec<_> = call.arguments.args.iter().map(|arg| self.value(arg)).collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
+        if let [a, b] = &*values
+            && op == BinaryOp::TruncMod
+            && [a, b].into_iter().all(|value| value.expr.dtype().scalar.is_float())
+        {
+            return self.math_call(call, MathFn::Fmod);
+        }
         // Unlike `/`, TVM's node `T.Div` takes integers, and rounds to zero as C does.
         let divides_integers = op == BinaryOp::Div && values.iter().all(|value| value.expr.dtype().scalar.is_integer());
         let op = if divides_integers { BinaryOp::TruncDiv } else { op };
@@ -333,7 +339,13 @@ impl<'a> Reader<'a> {
         let types: Vec<_> = exprs.iter().map(Expr::dtype).collect();
         if function.result_type(&types).is_none() {
             let message = format!("`{name}` is not defined for the type {}", types[0]);
-            return self.error("type", call.range(), message, "convert the argument: `T.cast(x, \"float32\")`");
+            let other = if types[0].scalar.is_float() { "int32" } else { "float32" };
+            return self.error(
+                "type",
+                call.range(),
+                message,
+                format!("convert the argument: `T.cast(x, \"{other}\")`"),
+            );
         }
         Some(Expr::Call(function, exprs.into()))
     }

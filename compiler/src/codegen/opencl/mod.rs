@@ -225,6 +225,10 @@ impl Dialect for OpenClC {
             MathFn::Round => builtin("rint"),
             MathFn::IsNan => predicate("isnan"),
             MathFn::IsInf => predicate("isinf"),
+            MathFn::IsFinite => predicate("isfinite"),
+            MathFn::PopCount => builtin("popcount"),
+            MathFn::Clz if ty.is_scalar() => Code::cast("int", &builtin("clz")),
+            MathFn::Clz => Code::call(&format!("convert_int{}", ty.lanes), &[&builtin("clz")]),
             MathFn::Sigmoid => builtin(&helper::sigmoid(helpers, ty)),
             MathFn::BitsOfFloat => builtin(&helper::bits_of_float(helpers, ty)),
             MathFn::FloatOfBits => builtin(&helper::float_of_bits(helpers, ty)),
@@ -235,6 +239,7 @@ impl Dialect for OpenClC {
             | MathFn::Exp2
             | MathFn::Exp10
             | MathFn::Log
+            | MathFn::Log1p
             | MathFn::Log2
             | MathFn::Log10
             | MathFn::Sqrt
@@ -248,8 +253,13 @@ impl Dialect for OpenClC {
             | MathFn::Asin
             | MathFn::Acos
             | MathFn::Atan
+            | MathFn::Asinh
+            | MathFn::Acosh
+            | MathFn::Atanh
             | MathFn::Atan2
             | MathFn::Pow
+            | MathFn::Hypot
+            | MathFn::Fmod
             | MathFn::Erf => builtin(function.info().0),
         }
     }
