@@ -22,6 +22,7 @@
 //! it is one memory for all of them. Any other memory that is allocated by a
 //! thread belongs to this thread; if it lives through several phases, the program on the right has one copy for each thread.
 
+mod arrays;
 mod grouped;
 mod rebuild;
 mod synchronized;
@@ -38,6 +39,7 @@ use crate::sabotage;
 use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::var::Var;
 
+pub use arrays::plain_arrays;
 pub use grouped::grouped;
 pub use rebuild::{Barriers, OF_GROUP, without_barriers};
 pub use synchronized::{

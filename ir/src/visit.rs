@@ -47,8 +47,13 @@ pub trait Rewrite {
         Ok(buffer.clone())
     }
 
-    /// Rewrites what an attribute is about, or its value: variables and expressions in it. What a block says is left as it is.
+    /// Rewrites what an attribute is about, or its value. The default rewrites variables and expressions in it, and leaves what a block says.
     fn attr_value(&mut self, value: &AttrValue) -> Result<AttrValue, Self::Error> {
+        self.attr_value_children(value)
+    }
+
+    /// Returns what an attribute is about with the variables and expressions in it rewritten.
+    fn attr_value_children(&mut self, value: &AttrValue) -> Result<AttrValue, Self::Error> {
         let of = |expr: Expr| match expr {
             Expr::Var(var) => AttrValue::Var(var),
             Expr::Int { value, ty } => match i64::try_from(value) {

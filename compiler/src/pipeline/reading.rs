@@ -1,6 +1,6 @@
 //! How a text becomes programs: TVMScript, TVMScript with schedules on blocks, or TE.
 
-use tilewright_ir::phases::{grouped, synchronized, unified};
+use tilewright_ir::phases::{grouped, plain_arrays, synchronized, unified};
 use tilewright_ir::{Buffer, Diagnostic, Module, PrimFunc, validate};
 
 use super::{Program, Programs, scheduled};
@@ -103,7 +103,7 @@ fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Di
         .funcs
         .into_iter()
         .map(|func| Program {
-            func: grouped(&unified(&reduced_in_order(&func))),
+            func: grouped(&unified(&reduced_in_order(&plain_arrays(&func)))),
             definition: None,
             written: None,
             assumed: Vec::new(),

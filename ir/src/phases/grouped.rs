@@ -13,7 +13,8 @@
 //! launch alone uses the memory. Memory that several launches use, or one in a loop of the host, is one for all groups.
 //!
 //! Memory in the scope `local` belongs to each thread in the same way, if the loops over threads are directly in each other around all of
-//! its uses. Behind a serial loop it stays where it is: what a thread keeps from one iteration to the next would be lost.
+//! its uses. Behind a serial loop it stays where it is, since what a thread keeps from one iteration to the next would be lost, unless the
+//! loop has one iteration, or the memory is one element that each iteration writes first.
 //!
 //! Virtual threads have memory of their own, too, if it is allocated outside of the loops over groups or the function has blocks: TVM then
 //! allocates it where all of its uses are, and gives what is allocated inside of virtual threads an axis for them. What a text without blocks
@@ -52,7 +53,7 @@ impl Rewrite for Inwards {
                     let (buffer, body) = (buffer.clone(), Arc::new(body.clone()));
                     Stmt { kind: StmtKind::Allocate { buffer, body }, span: stmt.span }
                 };
-                let memory = Memory { buffer, is_placed: !self.has_blocks };
+                let memory = Memory { buffer, is_placed: !self.has_blocks, is_repeated: false };
                 Ok(memory.inside(body, &allocate).unwrap_or(stmt))
             }
             _ => Ok(stmt),
@@ -66,6 +67,8 @@ struct Memory<'a> {
     buffer: &'a Buffer,
     /// Whether the text says which virtual threads share it: it has no blocks, and no loop over groups is behind the allocation.
     is_placed: bool,
+    /// Whether a serial loop of several iterations is behind the allocation.
+    is_repeated: bool,
 }
 
 impl Memory<'_> {
@@ -89,7 +92,16 @@ impl Memory<'_> {
             StmtKind::For(inner) if self.has_own(inner) => {
                 let is_group = matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Block(_)));
                 let memory = Self { is_placed: self.is_placed && !is_group, ..self };
-                let body = memory.inside(&inner.body, allocate).unwrap_or_else(|| allocate(&inner.body));
+                let is_here =
+                    || (!self.is_repeated || writes_first(&inner.body, buffer)).then(|| allocate(&inner.body));
+                let body = memory.inside(&inner.body, allocate).or_else(is_here)?;
+                StmtKind::For(Arc::new(For { body, ..For::clone(inner) }))
+            }
+            StmtKind::For(inner) if matches!(inner.kind, ForKind::Serial | ForKind::Unrolled) => {
+                let is_single = inner.extent.as_const_int() == Some(1);
+                let is_own = !reads(&inner.min, buffer) && !reads(&inner.extent, buffer);
+                let memory = Self { is_repeated: self.is_repeated || !is_single, ..self };
+                let body = is_own.then(|| memory.inside(&inner.body, allocate)).flatten()?;
                 StmtKind::For(Arc::new(For { body, ..For::clone(inner) }))
             }
             StmtKind::Attr { node, key, value, body } if *node != AttrValue::Var(buffer.data.clone()) => {
@@ -136,6 +148,30 @@ impl Memory<'_> {
             | StmtKind::Assert { .. } => return None,
         };
         Some(Stmt { kind, span: stmt.span })
+    }
+}
+
+/// Whether the first thing that a statement does with a buffer of one element, whatever happens, is to write it.
+fn writes_first(stmt: &Stmt, buffer: &Buffer) -> bool {
+    match &stmt.kind {
+        StmtKind::Store { buffer: written, indices, value } => {
+            let is_single = buffer.shape.iter().all(|extent| extent.as_const_int() == Some(1));
+            let is_first = indices.iter().all(|index| index.as_const_int() == Some(0));
+            written == buffer && is_single && is_first && !reads(value, buffer)
+        }
+        StmtKind::Seq(stmts) => {
+            stmts.iter().find(|stmt| uses(stmt, buffer)).is_some_and(|first| writes_first(first, buffer))
+        }
+        StmtKind::For(inner) => {
+            let is_serial = matches!(inner.kind, ForKind::Serial | ForKind::Unrolled);
+            is_serial
+                && inner.extent.as_const_int().is_some_and(|extent| extent >= 1)
+                && writes_first(&inner.body, buffer)
+        }
+        StmtKind::Let { value, body, .. } => !reads(value, buffer) && writes_first(body, buffer),
+        StmtKind::Allocate { body, .. } | StmtKind::Attr { body, .. } => writes_first(body, buffer),
+        StmtKind::DeclBuffer { buffer: view, body } => !view.aliases(buffer) && writes_first(body, buffer),
+        StmtKind::If { .. } | StmtKind::Evaluate(_) | StmtKind::Barrier | StmtKind::Assert { .. } => false,
     }
 }
 

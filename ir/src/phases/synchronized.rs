@@ -13,7 +13,7 @@
 //!
 //! This is the meaning of a program without barriers for a compiler that inserts them by itself, as TVM does with `ThreadSync`. Barriers
 //! can only be where all threads of the group get to: a statement under a condition or in a loop that depends on a thread or on memory is
-//! one statement of each thread, and so is a block of S-TIR.
+//! one statement of each thread, and so is a block of S-TIR that has no blocks inside.
 //!
 //! An implicit barrier is an ordinary barrier inside of an attribute, which tells a pass that the text does not have it.
 
@@ -150,7 +150,7 @@ impl Group {
             StmtKind::DeclBuffer { buffer, body } => {
                 StmtKind::DeclBuffer { buffer: buffer.clone(), body: Arc::new(self.part(body)) }
             }
-            StmtKind::Attr { node, key, value, body } if key != BLOCK => {
+            StmtKind::Attr { node, key, value, body } if key != BLOCK || body.has_attribute(BLOCK) => {
                 let (node, key, value) = (node.clone(), key.clone(), value.clone());
                 StmtKind::Attr { node, key, value, body: Arc::new(self.part(body)) }
             }
