@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Memory that the function allocates may be computed only as far as somebody reads it: `compute_at` and `cache_read` of TVM leave the
-//! domain as it is and run the rest no more. An instance that a condition leaves out and that would write outside of a buffer is none. So each
+//! domain as it is and run the rest no more. An instance that `T.where` leaves out and that would write or read outside of a buffer is none:
+//! `rfactor` of TVM gives each factor as many values of the reduced axis as the one with most has. So each
 //! element that is read has to be one whose instance runs, in the same round where the reader is in it, and anywhere otherwise. Other
 //! instances that do not run are a reason to doubt the block, and no error: the copy that TVM's `cache_write` makes of a buffer that is
 //! written in part has the whole buffer for its domain.
@@ -16,14 +17,14 @@
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Buffer, Expr, PrimFunc, Stmt, StmtKind, Var, sabotage};
+use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Scope, Stmt, StmtKind, ThreadTag, Var, sabotage};
 
 use super::memory::Blocks;
 use super::{Placed, Through, declared, either, same, truth, within};
 use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, all_of, unsupported};
 use crate::method::Method;
-use crate::path::{Path, Step, is_premise, sites};
+use crate::path::{Path, Step, is_premise, sites, sites_in};
 use crate::reason::{Reason, ReasonKind};
 use crate::reorder::is_small;
 use crate::verdict::Verdict;
@@ -51,7 +52,12 @@ impl Placed<'_> {
         {
             return through;
         }
-        let all = self.all_anywhere(judge, &claim.anywhere);
+        let fixed = self.in_memory();
+        let all = match self.in_one_memory(fixed) {
+            Ok(()) => self.all_anywhere(judge, fixed, &claim.anywhere),
+            Err(reason) => unsupported(reason),
+        };
+        let all = if all.0.is_proved() { all } else { self.all_somewhere(judge, fixed).unwrap_or(all) };
         if all.0.is_proved() {
             return self.reached_by_readers(judge, &claim.anywhere, all);
         }
@@ -94,10 +100,9 @@ impl Placed<'_> {
         access.path.steps.iter().any(|step| matches!(step, Step::Let(var, _) if is_axis(var)))
     }
 
-    /// Each instance of the domain runs somewhere, in each instance of the outer block and in each iteration that has memory of its own.
-    fn all_anywhere(&self, judge: &Judge, claim: &[(Var, Expr)]) -> Decision {
-        let fixed = self.in_memory();
-        let needed = match self.in_one_memory(fixed).and_then(|()| self.needed(fixed, claim)) {
+    /// Each instance of the domain runs somewhere, in each instance of the outer block and in each iteration of the first steps.
+    fn all_anywhere(&self, judge: &Judge, fixed: usize, claim: &[(Var, Expr)]) -> Decision {
+        let needed = match self.needed(fixed, claim) {
             Ok(needed) => needed,
             Err(reason) => return unsupported(reason),
         };
@@ -111,12 +116,39 @@ impl Placed<'_> {
                 known.insert(counter, Expr::from(&axis.var));
             }
         }
-        // What `T.where` leaves out may be what would write outside of a buffer.
-        let mut written = path.clone();
-        written.steps.extend(self.stores_inside());
+        // What `T.where` leaves out may be what would write or read outside of a buffer.
+        let mut possible = path.clone();
+        possible.steps.extend(self.possible().into_iter().map(|cond| Step::Guard(cond, true)));
         let ask = |cond: &Expr, path: &Path| self.holds(judge, path, cond);
         let goals = needed.goals.iter().map(|cond| ask(cond, &path));
-        all_of(goals.chain(needed.predicate.iter().map(|cond| ask(cond, &written))))
+        all_of(goals.chain(needed.predicate.iter().map(|cond| ask(cond, &possible))))
+    }
+
+    /// Each instance of the domain runs somewhere, in the memory of one thread or group alone, of which the text has one: for elements by
+    /// themselves that no sum is made of. What is read was computed in the same memory. `None` if that is not shown.
+    fn all_somewhere(&self, judge: &Judge, fixed: usize) -> Option<Decision> {
+        let of_text = self.in_memory_of_text();
+        let written = self.written();
+        let is_one =
+            |(buffer, _): &(&Buffer, &[Expr])| buffer.shape.iter().all(|extent| extent.as_const_int() == Some(1));
+        (of_text < fixed && self.counted().next().is_none() && written.iter().all(is_one)).then_some(())?;
+        self.decided(fixed).ok()?;
+        let (mut first, mut goals) = (Substitution::default(), Vec::new());
+        for step in self.running().steps.iter().skip(fixed) {
+            match step {
+                Step::Loop(var, min, _) => first.insert(var, first.apply(min)),
+                Step::Let(var, value) => first.insert(var, first.apply(value)),
+                Step::Guard(..) => {}
+            }
+            goals.extend(step.conditions(&first).unwrap_or_default());
+        }
+        let mut decided = vec![self.all_anywhere(judge, of_text, &self.claim.anywhere)];
+        for load in loads(self.func).iter().filter(|load| !self.is_inside(load) && is_of(&written, load)) {
+            (self.shared_with(load) >= fixed).then_some(())?;
+            decided.extend(goals.iter().map(|cond| self.holds(judge, &load.path, cond)));
+        }
+        let all = all_of(decided);
+        all.0.is_proved().then_some(all)
     }
 
     /// Each instance of the domain runs somewhere: its number is in range and has its axes, and each number in range is that of an iteration.
@@ -164,18 +196,14 @@ impl Placed<'_> {
         all_of(reached.chain(needed.iter().map(|cond| self.holds(judge, &outside, cond))))
     }
 
-    /// Conditions that an element which an instance may store to is in its buffer. What writes outside of all of them is no instance.
-    fn stores_inside(&self) -> Option<Step> {
-        if self.work().has_calls {
-            return None;
-        }
+    /// What has to hold of an instance that has to run: each element that it reads whatever happens is in its buffer, and so is one of those
+    /// that it may store to. What writes or reads outside of buffers is no instance, unless it initialises elements.
+    pub(super) fn possible(&self) -> Vec<Expr> {
         let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
         let is_of_call = |var: &Var| self.path.symbols.contains(var) || self.path.scalars.contains(var);
         let is_known =
             |index: &Expr| !index.reads_memory() && index.vars().iter().all(|var| is_axis(var) || is_of_call(var));
-        // A store in a loop or below a condition may be one that runs.
-        let stores = self.written();
-        let is_inside = |(buffer, indices): (&Buffer, &[Expr])| {
+        let is_inside = |buffer: &Buffer, indices: &[Expr]| {
             let known =
                 indices.iter().zip(&buffer.shape).filter(|(index, _)| index.dtype().is_scalar() && is_known(index));
             let inside = known.map(|(index, extent)| {
@@ -184,7 +212,29 @@ impl Placed<'_> {
             });
             inside.reduce(Expr::and).unwrap_or_else(|| truth(true))
         };
-        Some(Step::Guard(stores.into_iter().map(is_inside).reduce(either)?, true))
+        let reads = self.certain_loads().into_iter().map(|load| is_inside(&load.buffer, &load.indices));
+        // A store in a loop or below a condition may be one that runs, and a call may store anywhere.
+        let stores = if self.work().has_calls { Vec::new() } else { self.written() };
+        let stores = stores.into_iter().map(|(buffer, indices)| is_inside(buffer, indices)).reduce(either);
+        let first = self.block.is_first().filter(|_| self.block.has_init);
+        reads.chain(stores).map(|cond| first.iter().fold(cond, |cond, first| either(cond, first.clone()))).collect()
+    }
+
+    /// The elements that an instance reads, in no loop and below no condition.
+    fn certain_loads(&self) -> Vec<Access> {
+        let inner = self.inner();
+        let n_steps = inner.steps.len();
+        let mut found = Vec::new();
+        for site in sites_in(self.parts.body, &inner) {
+            let mut all = accesses(&site);
+            if matches!(site.stmt.kind, StmtKind::Store { .. }) {
+                all.pop();
+            }
+            let is_certain =
+                |access: &Access| access.path.steps.iter().skip(n_steps).all(|step| matches!(step, Step::Let(..)));
+            found.extend(all.into_iter().filter(is_certain));
+        }
+        found
     }
 
     /// The conditions under which the claimed iteration runs, and that its instance is the one of the axes; of the steps from `first` on.
@@ -345,9 +395,12 @@ impl Placed<'_> {
         }
         // The reader may run where the block does not.
         let outside = needed.outside.iter().flat_map(|step| step.conditions(&element).unwrap_or_default());
-        let goals = outside.chain(needed.goals.iter().chain(&needed.predicate).map(|cond| element.apply(cond)));
-        let goals: Vec<Expr> = goals.collect();
-        all_of(goals.iter().map(|cond| self.holds(judge, &path, cond)))
+        let goals: Vec<Expr> = outside.chain(needed.goals.iter().map(|cond| element.apply(cond))).collect();
+        let mut possible = path.clone();
+        possible.steps.extend(self.possible().into_iter().map(|cond| Step::Guard(element.apply(&cond), true)));
+        let predicate = needed.predicate.map(|cond| element.apply(&cond));
+        let goals = goals.iter().map(|cond| self.holds(judge, &path, cond));
+        all_of(goals.chain(predicate.iter().map(|cond| self.holds(judge, &possible, cond))))
     }
 }
 
@@ -370,11 +423,14 @@ fn is_of(written: &[(&Buffer, &[Expr])], access: &Access) -> bool {
     written.iter().any(|(buffer, _)| buffer.aliases(&access.buffer))
 }
 
-/// The loops around the allocation of a buffer.
+/// The loops around the allocation of a buffer each of whose iterations has memory of its own: shared memory belongs to all threads.
 pub(super) fn loops_around(stmt: &Stmt, buffer: &Buffer) -> Vec<Var> {
+    let is_shared =
+        |kind: ForKind| matches!(kind, ForKind::ThreadBinding(ThreadTag::Thread(_))) && buffer.scope == Scope::Shared;
     let mut found = Vec::new();
     stmt.walk(&mut |stmt| {
         if let StmtKind::For(inner) = &stmt.kind
+            && !is_shared(inner.kind)
             && allocates(&inner.body, buffer)
         {
             found.push(inner.var.clone());

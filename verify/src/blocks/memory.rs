@@ -17,7 +17,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use tilewright_ir::{AxisKind, BlockAxis, Buffer, Expr, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{AxisKind, BlockAxis, Buffer, Expr, ForKind, PrimFunc, Stmt, StmtKind, Var};
 
 use super::domain::{allocates, loops_around};
 use super::work::{Touched, Work, beginning, is_part};
@@ -85,9 +85,18 @@ impl Placed<'_> {
     /// The number of steps outside of which nobody sees what the block writes: those up to the innermost loop that is around the allocation
     /// of all of it, or to the outer block.
     pub(super) fn in_memory(&self) -> usize {
+        self.around_memory(|_| true)
+    }
+
+    /// The same without regard to threads and groups: the text has one memory, of which each of them has a copy.
+    pub(super) fn in_memory_of_text(&self) -> usize {
+        self.around_memory(|var| !matches!(self.loops.kinds.get(var), Some(ForKind::ThreadBinding(_))))
+    }
+
+    fn around_memory(&self, counts: impl Fn(&Var) -> bool) -> usize {
         let depth = |touched: &Touched| {
             let around = loops_around(&self.func.body, &touched.buffer);
-            let is_around = |step: &Step| looped(step).is_some_and(|var| around.contains(var));
+            let is_around = |step: &Step| looped(step).is_some_and(|var| around.contains(var) && counts(var));
             self.path.steps.iter().rposition(is_around).map_or(0, |at| at + 1)
         };
         self.work().written().map(depth).min().unwrap_or(0).max(self.outside)

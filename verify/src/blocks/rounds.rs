@@ -149,7 +149,8 @@ impl Placed<'_> {
     }
 
     /// In a round, each value of the counted axes occurs together with the other axes of each iteration: the claimed values of the
-    /// loops that count them are an iteration, and lead to it.
+    /// loops that count them are an iteration, and lead to it. What `T.where` leaves out may be an instance that would leave a buffer, if it is
+    /// not the one that initialises.
     pub(super) fn all_run(&self, judge: &Judge) -> Decision {
         let claim = &self.claim.counted;
         let round = self.counting();
@@ -178,11 +179,16 @@ impl Placed<'_> {
         }
         let there = Substitution::new(claim.iter().map(|(var, _)| var), claim.iter().map(|(_, value)| value.clone()));
         let mut needed: Vec<Expr> = Vec::new();
-        for step in &own.steps {
+        let n_before = own.steps.len() - usize::from(self.parts.predicate.is_some());
+        for step in own.steps.iter().take(n_before) {
             needed.extend(step.conditions(&there).unwrap_or_default());
         }
         needed.extend(self.counted().map(|(axis, value)| same(&there.apply(value), &Expr::from(&axis.var))));
-        all_of(needed.iter().map(|cond| self.holds(judge, &path, cond)))
+        let mut possible = path.clone();
+        possible.steps.extend(self.possible().into_iter().map(|cond| Step::Guard(cond, true)));
+        let predicate = self.parts.predicate.map(|cond| there.apply(cond));
+        let needed = needed.iter().map(|cond| self.holds(judge, &path, cond));
+        all_of(needed.chain(predicate.iter().map(|cond| self.holds(judge, &possible, cond))))
     }
 
     /// What is shown of the order of an element is shown for all loops that move it. Where it does not hold for these, it may be computed
