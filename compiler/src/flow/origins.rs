@@ -322,12 +322,34 @@ impl Search<'_> {
                     self.walk(b, d, depth, found);
                 }
             }
+            (Expr::IfThenElse(..) | Expr::Select(..), Expr::IfThenElse(..) | Expr::Select(..)) => {
+                for (old, new) in old.children().zip(new.children()) {
+                    self.walk(old, new, depth, found);
+                }
+            }
+            (_, Expr::IfThenElse(cond, a, b) | Expr::Select(cond, a, b)) => {
+                self.chosen(cond, [a, b], found, &|new, found| self.walk(old, new, depth, found));
+            }
+            (Expr::IfThenElse(cond, a, b) | Expr::Select(cond, a, b), _) => {
+                self.chosen(cond, [a, b], found, &|old, found| self.walk(old, new, depth, found));
+            }
             _ if std::mem::discriminant(old) == std::mem::discriminant(new) => {
                 for (old, new) in old.children().zip(new.children()) {
                     self.walk(old, new, depth, found);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What a value has in common with one side of a choice, as where an operand is padded: the first one that has something.
+    fn chosen(&self, cond: &Expr, sides: [&Expr; 2], found: &mut Found, look: &dyn Fn(&Expr, &mut Found)) {
+        let known = |found: &Found| found.equations.len() + found.meetings.len();
+        let before = known(found);
+        for (side, holds) in sides.into_iter().zip([true, false]) {
+            if known(found) == before {
+                found.under(&[(cond.clone(), holds)], |found| look(side, found));
+            }
         }
     }
 

@@ -292,11 +292,47 @@ pub(super) fn bounded(system: &mut System<'_>, path: &Path, of: &dyn Fn(&Expr) -
                 found.is_some_and(|(_, by)| by.as_const_int().is_some_and(|by| by < 0))
             };
             if uses(&less) && !uses(&more) && !open.iter().any(falls) {
+                if let Some(last) = last_below(&of(&less), &system.solved.apply(&of(&more)), system) {
+                    last.iter().for_each(|(var, value)| system.found(var, value));
+                    continue;
+                }
                 system.equations.push((of(&less), system.solved.apply(&of(&more)) - Expr::int(1)));
                 system.solve();
             }
         }
     }
+}
+
+/// The last values of the open loops at which a sum of their multiples is less than a number, where the sum is not largest there: of
+/// `k0 * 8 + k1 < 11` with `k1` outside of `k0`, these are `k1 = 7` and `k0 = 0`.
+fn last_below(sum: &Expr, bound: &Expr, system: &System<'_>) -> Option<Vec<(Var, Expr)>> {
+    let used = sum.vars();
+    let open: Vec<Loop> = system.open().into_iter().filter(|l| used.contains(&l.var)).collect();
+    let by = |l: &Loop| linear_in(sum, &l.var, system.ranges)?.1.as_const_int().filter(|by| *by > 0);
+    let strides = open.iter().map(by).collect::<Option<Vec<_>>>()?;
+    // The outermost loop counts in the largest steps: what is last is largest.
+    if strides.is_sorted_by(|outer, inner| outer > inner) {
+        return None;
+    }
+    let ends = |l: &Loop| (system.solved.apply(&l.min), system.solved.apply(&l.extent));
+    let mut found: Vec<(Var, Expr)> = Vec::new();
+    for (place, (l, by)) in open.iter().zip(strides).enumerate() {
+        // The loops outside have their last values, and those inside their first ones.
+        let mut others: Vec<(Var, Expr)> = found.clone();
+        others.extend(open.iter().skip(place + 1).map(|inner| (inner.var.clone(), ends(inner).0)));
+        others.push((l.var.clone(), Expr::int(0)));
+        let others =
+            Substitution::new(others.iter().map(|(var, _)| var), others.iter().map(|(_, value)| value.clone()));
+        let (min, extent) = ends(l);
+        let most = Expr::binary(
+            BinaryOp::FloorDiv,
+            bound.clone() - Expr::int(1) - others.apply(&system.solved.apply(sum)),
+            Expr::int(i64::try_from(by).ok()?),
+        );
+        let last = Expr::binary(BinaryOp::Min, min + extent - Expr::int(1), most);
+        found.push((l.var.clone(), simplify(&last, system.ranges)));
+    }
+    Some(found)
 }
 
 /// Gives the loops that nothing determines their last values.

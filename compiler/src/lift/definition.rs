@@ -259,7 +259,7 @@ impl Lifter<'_> {
         };
         let Some(so_far) = so_far else {
             let chain = self.chain(place).filter(|chain| chain.links.len() > 1);
-            return Ok(chain.map(|chain| self.reduced(place, chain)));
+            return Ok(chain.map(|chain| self.reduced(place, chain)).or_else(|| self.single(place)));
         };
         let read = self.observed.reads(store)[so_far].clone();
         let no = || format!("`{}` is a recurrence, and no reduction", store.subject);
@@ -268,6 +268,28 @@ impl Lifter<'_> {
         let links = vec![Link { store: place, at, when: None, so_far, source }];
         let pieces = self.sources[place][so_far].clone();
         Ok(Some(self.reduced(place, Chain { op, links, pieces, read })))
+    }
+
+    /// The reduction of one value at most: a store below a condition, in a loop of one iteration, that combines a value with the neutral one.
+    fn single(&self, place: usize) -> Option<Reduction> {
+        let store = self.statement(place);
+        let all = loops(&store.path);
+        let reduced = all.iter().rposition(|l| l.extent.as_const_int() == Some(1))?;
+        store.path.steps.iter().any(|step| matches!(step, Step::Guard(..))).then_some(())?;
+        let is_own = |read: &Expr| {
+            matches!(read, Expr::Load { buffer, indices }
+            if *buffer == store.buffer && indices.iter().eq(&store.indices))
+        };
+        let reads = self.observed.reads(store);
+        let so_far = reads.iter().position(is_own)?;
+        let (op, source) = combined(&store.value, &reads[so_far])?;
+        let pieces = self.sources[place][so_far].clone();
+        let [Instance { when: None, store: Some(start), .. }] = pieces.as_slice() else { return None };
+        (self.statement(*start).value == op.identity_expr(store.value.dtype().scalar)).then_some(())?;
+        let at = store.loops().iter().map(Expr::from).collect();
+        let links = vec![Link { store: place, at, when: None, so_far, source }];
+        let outer = (0..all.len()).filter(|at| *at != reduced).collect();
+        Some(Reduction { op, read: reads[so_far].clone(), pieces, links, reduced: vec![reduced], outer })
     }
 
     /// The reduction that a chain of stores is: over the loops in which the value of an earlier iteration differs.

@@ -9,6 +9,7 @@
 //! with one of the same operator whose accesses determine which element it is. The summands are paired like the stores of two programs.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use tilewright_ir::{
     BinaryOp, Bindings, Buffer, Definition, Evidence, Expr, Matching, PrimFunc, ReduceOp, Reordering, StageBody,
@@ -166,7 +167,11 @@ impl Search<'_> {
             let is_alike = matches!(&stage.body, StageBody::Reduce { op: other, .. } if Some(*other) == op);
             is_alike && stage.buffer.dtype == tensor.dtype
         });
-        let others: Vec<Buffer> = others.map(|stage| stage.buffer.clone()).collect();
+        let mut others: Vec<Buffer> = others.map(|stage| stage.buffer.clone()).collect();
+        // Sums of the same elements may be sums of other values.
+        let values = |side: usize, tensor: &Buffer| Values::of(self.definitions[side], tensor, DEPTH);
+        let own = values(side, tensor);
+        others.sort_by_cached_key(|other| own.distance(&values(1 - side, other)));
         // A part of a reduction looks like the whole of it, but for the iterations that it lacks.
         for is_strict in [true, false] {
             for other in &others {
@@ -232,6 +237,46 @@ impl Search<'_> {
         }
         let stores = summands.list.iter().enumerate();
         stores.map(|(place, one)| statement(one.clone(), place, &path, (to, &[]), String::new())).collect()
+    }
+}
+
+/// How often each operation makes the values of a tensor, through the tensors behind it.
+#[derive(Default)]
+struct Values(BTreeMap<&'static str, u64>);
+
+impl Values {
+    fn of(definition: &Definition, tensor: &Buffer, depth: usize) -> Self {
+        let mut values = Self::default();
+        values.add(definition, tensor, depth);
+        values
+    }
+
+    fn add(&mut self, definition: &Definition, tensor: &Buffer, depth: usize) {
+        let stage = definition.stage_of(tensor).filter(|_| depth > 0);
+        let Some(StageBody::Elementwise(value) | StageBody::Reduce { source: value, .. }) =
+            stage.map(|stage| &stage.body)
+        else {
+            return self.count("load");
+        };
+        value.walk(&mut |part| match part {
+            Expr::Load { buffer, .. } => self.add(definition, buffer, depth - 1),
+            Expr::Binary(op, a, _) if a.dtype().scalar.is_float() => self.count(op.info().call),
+            Expr::Call(function, _) => self.count(function.info().0),
+            Expr::Cast(..) => self.count("cast"),
+            _ => {}
+        });
+    }
+
+    fn count(&mut self, operation: &'static str) {
+        let count = self.0.entry(operation).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    fn distance(&self, other: &Self) -> u64 {
+        let of = |values: &Self, key: &str| values.0.get(key).copied().unwrap_or_default();
+        let own = self.0.iter().map(|(key, count)| count.abs_diff(of(other, key)));
+        let others = other.0.iter().filter(|(key, _)| !self.0.contains_key(*key)).map(|(_, count)| *count);
+        own.chain(others).fold(0, u64::saturating_add)
     }
 }
 
