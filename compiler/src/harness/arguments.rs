@@ -12,9 +12,11 @@
 //! | diagonal | as in random, and the diagonals of square matrices of floats are larger than their rows together |
 //! | indices | as in random, and integers are 0 or 1, which are indices of most axes |
 
+use std::collections::HashSet;
+
 use tilewright_interp::{Argument, Tensor};
 use tilewright_ir::scalar::round_float;
-use tilewright_ir::{Bindings, DataType, Diagnostic, Scalar, ScalarType, TypeClass};
+use tilewright_ir::{Bindings, DataType, Diagnostic, Expr, PrimFunc, Scalar, ScalarType, StmtKind, TypeClass, Var};
 
 use super::engine::{Param, StageProgram};
 use super::inputs::Numbers;
@@ -51,6 +53,30 @@ impl Inputs {
             Self::Indices => "indices",
         }
     }
+}
+
+/// Returns whether an index, or how often a loop runs, is read from memory, so that of most inputs it is out of bounds: those of
+/// [`Inputs::Indices`] are made for such programs.
+pub fn reads_indices(func: &PrimFunc) -> bool {
+    let mut names: HashSet<Var> = HashSet::new();
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        let is_read = |expr: &Expr| expr.reads_memory() || expr.vars().iter().any(|var| names.contains(var));
+        found |= match &stmt.kind {
+            StmtKind::Store { indices, .. } => indices.iter().any(is_read),
+            StmtKind::For(inner) => is_read(&inner.min) || is_read(&inner.extent),
+            _ => false,
+        };
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| found |= matches!(part, Expr::Load { indices, .. } if indices.iter().any(is_read)));
+        }
+        if let StmtKind::Let { var, value, .. } = &stmt.kind
+            && is_read(value)
+        {
+            names.insert(var.clone());
+        }
+    });
+    found
 }
 
 /// How the arguments of a run are chosen.

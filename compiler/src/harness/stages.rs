@@ -45,7 +45,7 @@ pub struct Config {
     pub symbols: Vec<(String, i128)>,
     /// Values of integers among the scalar parameters by name; others come from the seed.
     pub scalars: Vec<(String, i128)>,
-    /// What input tensors hold. If a stage sums in another order, they are [`Inputs::Whole`].
+    /// What input tensors hold. If a stage sums in another order, they are [`Inputs::Whole`], unless they are [`Inputs::Indices`].
     pub inputs: Inputs,
     /// Whether sums that were made in another order are a mismatch even if they differ by no more than roundings.
     pub exact: bool,
@@ -154,10 +154,12 @@ pub fn run_chain_within(
     bind_added(stages, &mut bindings, config);
     let report = ChainOutcome { seed: config.seed, symbols: named, scalars, ..ChainOutcome::default() };
     let is_reordered = stages.iter().any(|stage| stage.reassociates);
-    let inputs = if is_reordered { Inputs::Whole } else { config.inputs };
+    let inputs = if is_reordered && config.inputs != Inputs::Indices { Inputs::Whole } else { config.inputs };
     let draw = Draw { seed: config.seed, inputs };
     let mut run = Run { stages, bindings, report, draw, exact: config.exact, tolerance: tolerance(stages) };
-    if is_reordered {
+    if inputs == Inputs::Indices {
+        run.report.notes.push("an index is read from memory: integers of inputs are 0 or 1".into());
+    } else if is_reordered {
         run.report
             .notes
             .push("a stage sums in another order: inputs are small whole numbers, whose sums are exact".into());

@@ -10,7 +10,7 @@ use tilewright_verify::Premise;
 
 use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
 use crate::codegen::OPENCL;
-use crate::harness::arguments::Inputs;
+use crate::harness::arguments::{Inputs, reads_indices};
 use crate::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::{OpenCl, refused};
@@ -29,7 +29,8 @@ pub fn run(
     observe(&program.func.name, "engines");
     let stages = stages_of(program, lowering);
     let symbols = symbols_of(&stages, &options.shapes);
-    let config = stages::Config { seed: options.seed, symbols, inputs: Inputs::Random, ..stages::Config::default() };
+    let inputs = if reads_indices(&program.func) { Inputs::Indices } else { Inputs::Random };
+    let config = stages::Config { seed: options.seed, symbols, inputs, ..stages::Config::default() };
     let interpreter =
         Interpreter { config: Config { threads: options.threads, ..Config::default() }, is_reference: false };
     // A program that was not proved is not run on a device: an access out of bounds could crash the driver or the machine.

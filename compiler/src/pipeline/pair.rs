@@ -277,7 +277,9 @@ fn counterpart(
     if let Some(position) = position {
         return before.params.get(position).and_then(|param| before.param_buffer(param)).cloned();
     }
-    let named = candidates.iter().find(|candidate| candidate.name == buffer.name);
+    // Of several buffers with one name, each is that of one buffer: the first with the first, and so on.
+    let is_free = |candidate: &Buffer| so_far.buffers.iter().all(|claim| claim.before != *candidate);
+    let named = candidates.iter().find(|candidate| candidate.name == buffer.name && is_free(candidate));
     let on_same_memory = || so_far.buffers.iter().find(|claim| claim.after.aliases(buffer)).map(|claim| &claim.before);
     let of_same_param = || before.buffer_map.iter().map(|(_, param)| param).find(|param| param.aliases(buffer));
     named.or_else(on_same_memory).or_else(of_same_param).cloned()

@@ -5,12 +5,12 @@
 use std::cell::Cell;
 
 use tilewright_interp::{Arguments, Config as InterpConfig};
-use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, StmtKind, UnaryOp, Var};
+use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, UnaryOp, Var};
 use tilewright_verify::Counterexample;
 
 use super::proposals::{Choice, Model, proposals};
 use super::{Before, Order, Runs, is_exact};
-use crate::harness::arguments::Inputs;
+use crate::harness::arguments::{Inputs, reads_indices};
 use crate::harness::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
 use crate::harness::inputs::{Sampled, premises, sample_symbols, satisfying};
 use crate::harness::interpreter::Interpreter;
@@ -288,29 +288,11 @@ fn inputs_of(order: Order, before: Before<'_>, after: &PrimFunc) -> Vec<(u64, In
     let factorises = params.iter().any(is_square) && !is_exact(after);
     let mut tried = INPUTS.to_vec();
     tried.extend(INPUTS_OF_MATRICES.iter().filter(|_| factorises));
-    let gathers = gathers(after) || matches!(before, Before::Func(before) if gathers(before));
+    let gathers = reads_indices(after) || matches!(before, Before::Func(before) if reads_indices(before));
     tried.extend(INPUTS_OF_GATHERS.iter().filter(|_| gathers));
     tried.extend(INPUTS_OF_SCALARS.iter().filter(|_| takes_integers));
     tried.extend(LAST_INPUTS);
     tried
-}
-
-/// Whether an index or how often a loop runs is read from memory.
-fn gathers(func: &PrimFunc) -> bool {
-    let mut found = false;
-    func.body.walk(&mut |stmt| {
-        found |= match &stmt.kind {
-            StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
-            StmtKind::For(inner) => inner.min.reads_memory() || inner.extent.reads_memory(),
-            _ => false,
-        };
-        for expr in stmt.exprs() {
-            expr.walk(&mut |part| {
-                found |= matches!(part, Expr::Load { indices, .. } if indices.iter().any(Expr::reads_memory));
-            });
-        }
-    });
-    found
 }
 
 /// The extents of a choice by name, or others for which the assertions hold, if they do not for these.
