@@ -21,8 +21,10 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
+    /// Reads one comparison; conditions that were reworded already may be several, or the opposite of one.
     fn read(text: &'a str) -> Option<Self> {
-        let (rest, number) = text.rsplit_once(' ')?;
+        let is_one = text.split(' ').all(|word| !["not", "and", "or"].contains(&word.trim_start_matches('(')));
+        let (rest, number) = is_one.then(|| text.rsplit_once(' ')).flatten()?;
         let (left, operator) = rest.rsplit_once(' ')?;
         let how = *COMPARISONS.iter().find(|(symbol, ..)| *symbol == operator)?;
         Some(Self { left, how, number: number.parse().ok()? })
