@@ -323,6 +323,8 @@ impl MathFn {
             Self::Acos => libm::acos(x),
             Self::Atan => libm::atan(x),
             Self::Asinh => libm::asinh(x),
+            // The library gives numbers below -1, too.
+            Self::Acosh if x < 1.0 => f64::NAN,
             Self::Acosh => libm::acosh(x),
             Self::Atanh => libm::atanh(x),
             Self::Erf => libm::erf(x),

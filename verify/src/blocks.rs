@@ -27,6 +27,7 @@
 
 mod domain;
 mod memory;
+mod possible;
 mod rounds;
 mod work;
 

@@ -21,6 +21,7 @@ use tilewright_ir::{
 use tilewright_verify::reorder::Statement;
 
 use super::cache::only_written;
+use super::left_out::none_left_out;
 use super::reduction::{n_stores, n_stores_before_block};
 use super::regions::int_like;
 use super::tree::{Found, FoundLoop, loop_over, realized, without_block};
@@ -294,6 +295,7 @@ struct Nest<'a> {
 impl Nest<'_> {
     /// The loops with the block, and the values of its axes.
     fn stmt(self) -> Result<(Stmt, Vec<Expr>), Diagnostic> {
+        none_left_out(self.found)?;
         let mut loops: Vec<(Var, Expr)> = Vec::new();
         let (mut values, mut conditions) = (Vec::new(), Vec::new());
         let mut known = self.known.clone();

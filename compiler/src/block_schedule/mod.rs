@@ -56,6 +56,7 @@ mod compute;
 mod domain;
 mod inline;
 mod layout;
+mod left_out;
 mod loops;
 mod pad;
 mod reduction;

@@ -435,6 +435,7 @@ impl Search<'_> {
             });
             let depends = |value: &Expr| mine.iter().any(|other| value.vars().contains(&other.var));
             let value = match (hint, alike) {
+                _ if l.extent.as_const_int() == Some(1) => system.solved.apply(&l.min),
                 (Some(hint), _) if trusts_reader && depends(&hint) => hint,
                 (_, Some(other)) => Expr::from(&other.var),
                 (Some(hint), None) => hint,

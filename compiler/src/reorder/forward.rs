@@ -183,7 +183,7 @@ fn choices(system: &System<'_>, after: &[Loop], hints: &Substitution) -> Vec<Sub
 }
 
 /// The values to try for one such loop, each with the loops after that it uses: a loop after that nothing else uses, counted from
-/// its start or as it is; all of those as one number; one of the other loops; and the first iteration.
+/// its start or as it is; all of those as one number; one of the other loops; and the first iteration. A loop of one iteration has no other.
 fn values(
     old: &Loop,
     (place, open): (usize, usize),
@@ -191,6 +191,9 @@ fn values(
     after: &[Loop],
     taken: &[Var],
 ) -> Vec<(Expr, Vec<Var>)> {
+    if is_single(old) {
+        return vec![(old.min.clone(), Vec::new())];
+    }
     let moved = |new: &Loop| (Expr::from(&new.var) - new.min.clone() + old.min.clone(), vec![new.var.clone()]);
     let is_free = |new: &&Loop| !taken.contains(&new.var);
     let mut found = Vec::new();
@@ -222,8 +225,11 @@ fn unused(after: &[Loop], system: &System<'_>) -> Vec<Loop> {
     let mut used: Vec<Var> =
         system.unknown.iter().filter_map(|l| system.solved.get(&l.var)).flat_map(Expr::vars).collect();
     used.extend(after.iter().flat_map(|l| l.min.vars()));
-    let is_single = |l: &Loop| l.extent.as_const_int() == Some(1);
     after.iter().filter(|l| !used.contains(&l.var) && !is_single(l)).cloned().collect()
+}
+
+fn is_single(l: &Loop) -> bool {
+    l.extent.as_const_int() == Some(1)
 }
 
 /// The equations that do not follow from the values of the loops before.

@@ -53,11 +53,8 @@ pub(crate) struct System<'a> {
 }
 
 impl System<'_> {
-    /// Solves what can be solved. A loop of one iteration is at its first one.
+    /// Solves what can be solved.
     pub(crate) fn solve(&mut self) {
-        for l in self.open().iter().filter(|l| l.extent.as_const_int() == Some(1)) {
-            self.found(&l.var, &self.solved.apply(&l.min));
-        }
         for (lhs, _) in &mut self.equations {
             let Ok(shorter) = Remainders.expr(lhs);
             *lhs = shorter;

@@ -89,6 +89,7 @@ impl Memory<'_> {
         let buffer = self.buffer;
         let around = |body: &Stmt| self.inside(body, allocate).map(Arc::new);
         let kind = match &stmt.kind {
+            StmtKind::For(inner) if reads(&inner.min, buffer) || reads(&inner.extent, buffer) => return None,
             StmtKind::For(inner) if self.has_own(inner) => {
                 let is_group = matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Block(_)));
                 let memory = Self { is_placed: self.is_placed && !is_group, ..self };
@@ -99,9 +100,8 @@ impl Memory<'_> {
             }
             StmtKind::For(inner) if matches!(inner.kind, ForKind::Serial | ForKind::Unrolled) => {
                 let is_single = inner.extent.as_const_int() == Some(1);
-                let is_own = !reads(&inner.min, buffer) && !reads(&inner.extent, buffer);
                 let memory = Self { is_repeated: self.is_repeated || !is_single, ..self };
-                let body = is_own.then(|| memory.inside(&inner.body, allocate)).flatten()?;
+                let body = memory.inside(&inner.body, allocate)?;
                 StmtKind::For(Arc::new(For { body, ..For::clone(inner) }))
             }
             StmtKind::Attr { node, key, value, body } if *node != AttrValue::Var(buffer.data.clone()) => {

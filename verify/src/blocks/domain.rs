@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Memory that the function allocates may be computed only as far as somebody reads it: `compute_at` and `cache_read` of TVM leave the
-//! domain as it is and run the rest no more. An instance that `T.where` leaves out and that would write or read outside of a buffer is none:
-//! `rfactor` of TVM gives each factor as many values of the reduced axis as the one with most has. So each
+//! domain as it is and run the rest no more. An instance that `T.where` leaves out and that would write outside of a buffer is none, and
+//! neither is a part of a sum that would read outside of one: `rfactor` of TVM gives each factor as many values of the reduced axis as the
+//! one with most has. So each
 //! element that is read has to be one whose instance runs, in the same round where the reader is in it, and anywhere otherwise. Other
 //! instances that do not run are a reason to doubt the block, and no error: the copy that TVM's `cache_write` makes of a buffer that is
 //! written in part has the whole buffer for its domain.
@@ -20,11 +21,11 @@ use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Scope, Stmt, StmtKind, ThreadTag, Var, sabotage};
 
 use super::memory::Blocks;
-use super::{Placed, Through, declared, either, same, truth, within};
+use super::{Placed, Through, declared, same, within};
 use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, all_of, unsupported};
 use crate::method::Method;
-use crate::path::{Path, Step, is_premise, sites, sites_in};
+use crate::path::{Path, Step, is_premise, sites};
 use crate::reason::{Reason, ReasonKind};
 use crate::reorder::is_small;
 use crate::verdict::Verdict;
@@ -118,7 +119,7 @@ impl Placed<'_> {
         }
         // What `T.where` leaves out may be what would write or read outside of a buffer.
         let mut possible = path.clone();
-        possible.steps.extend(self.possible().into_iter().map(|cond| Step::Guard(cond, true)));
+        possible.steps.extend(self.possible(judge).into_iter().map(|cond| Step::Guard(cond, true)));
         let ask = |cond: &Expr, path: &Path| self.holds(judge, path, cond);
         let goals = needed.goals.iter().map(|cond| ask(cond, &path));
         all_of(goals.chain(needed.predicate.iter().map(|cond| ask(cond, &possible))))
@@ -194,47 +195,6 @@ impl Placed<'_> {
         }
         let reached = reached.iter().map(|cond| self.holds(judge, &inside, cond));
         all_of(reached.chain(needed.iter().map(|cond| self.holds(judge, &outside, cond))))
-    }
-
-    /// What has to hold of an instance that has to run: each element that it reads whatever happens is in its buffer, and so is one of those
-    /// that it may store to. What writes or reads outside of buffers is no instance, unless it initialises elements.
-    pub(super) fn possible(&self) -> Vec<Expr> {
-        let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
-        let is_of_call = |var: &Var| self.path.symbols.contains(var) || self.path.scalars.contains(var);
-        let is_known =
-            |index: &Expr| !index.reads_memory() && index.vars().iter().all(|var| is_axis(var) || is_of_call(var));
-        let is_inside = |buffer: &Buffer, indices: &[Expr]| {
-            let known =
-                indices.iter().zip(&buffer.shape).filter(|(index, _)| index.dtype().is_scalar() && is_known(index));
-            let inside = known.map(|(index, extent)| {
-                let zero = Expr::int_of(0, index.dtype().scalar).unwrap_or_else(|| index.clone() - index.clone());
-                within(index, &zero, extent)
-            });
-            inside.reduce(Expr::and).unwrap_or_else(|| truth(true))
-        };
-        let reads = self.certain_loads().into_iter().map(|load| is_inside(&load.buffer, &load.indices));
-        // A store in a loop or below a condition may be one that runs, and a call may store anywhere.
-        let stores = if self.work().has_calls { Vec::new() } else { self.written() };
-        let stores = stores.into_iter().map(|(buffer, indices)| is_inside(buffer, indices)).reduce(either);
-        let first = self.block.is_first().filter(|_| self.block.has_init);
-        reads.chain(stores).map(|cond| first.iter().fold(cond, |cond, first| either(cond, first.clone()))).collect()
-    }
-
-    /// The elements that an instance reads, in no loop and below no condition.
-    fn certain_loads(&self) -> Vec<Access> {
-        let inner = self.inner();
-        let n_steps = inner.steps.len();
-        let mut found = Vec::new();
-        for site in sites_in(self.parts.body, &inner) {
-            let mut all = accesses(&site);
-            if matches!(site.stmt.kind, StmtKind::Store { .. }) {
-                all.pop();
-            }
-            let is_certain =
-                |access: &Access| access.path.steps.iter().skip(n_steps).all(|step| matches!(step, Step::Let(..)));
-            found.extend(all.into_iter().filter(is_certain));
-        }
-        found
     }
 
     /// The conditions under which the claimed iteration runs, and that its instance is the one of the axes; of the steps from `first` on.
@@ -397,7 +357,7 @@ impl Placed<'_> {
         let outside = needed.outside.iter().flat_map(|step| step.conditions(&element).unwrap_or_default());
         let goals: Vec<Expr> = outside.chain(needed.goals.iter().map(|cond| element.apply(cond))).collect();
         let mut possible = path.clone();
-        possible.steps.extend(self.possible().into_iter().map(|cond| Step::Guard(element.apply(&cond), true)));
+        possible.steps.extend(self.possible(judge).into_iter().map(|cond| Step::Guard(element.apply(&cond), true)));
         let predicate = needed.predicate.map(|cond| element.apply(&cond));
         let goals = goals.iter().map(|cond| self.holds(judge, &path, cond));
         all_of(goals.chain(predicate.iter().map(|cond| self.holds(judge, &possible, cond))))

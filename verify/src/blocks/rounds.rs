@@ -185,7 +185,7 @@ impl Placed<'_> {
         }
         needed.extend(self.counted().map(|(axis, value)| same(&there.apply(value), &Expr::from(&axis.var))));
         let mut possible = path.clone();
-        possible.steps.extend(self.possible().into_iter().map(|cond| Step::Guard(cond, true)));
+        possible.steps.extend(self.possible(judge).into_iter().map(|cond| Step::Guard(cond, true)));
         let predicate = self.parts.predicate.map(|cond| there.apply(cond));
         let needed = needed.iter().map(|cond| self.holds(judge, &path, cond));
         all_of(needed.chain(predicate.iter().map(|cond| self.holds(judge, &possible, cond))))
@@ -272,7 +272,7 @@ impl Placed<'_> {
 }
 
 /// Whether the values of an axis come one after the other in a round.
-fn is_counted(axis: &BlockAxis) -> bool {
+pub(super) fn is_counted(axis: &BlockAxis) -> bool {
     matches!(axis.kind, AxisKind::Reduce | AxisKind::Scan)
 }
 
