@@ -101,6 +101,7 @@ const PARTS: &[Part] = &[
             "verify/src/texture",
             "verify/src/blocks.rs",
             "verify/src/blocks/domain.rs",
+            "verify/src/blocks/possible.rs",
             "verify/src/blocks/memory.rs",
             "verify/src/blocks/work.rs",
             "verify/src/blocks/rounds.rs",

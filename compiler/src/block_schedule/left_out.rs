@@ -29,7 +29,7 @@ const SIZE: i128 = 5;
 pub(super) fn none_left_out(found: &Found<'_>) -> Result<(), Diagnostic> {
     let Some(predicate) = found.parts.predicate else { return Ok(()) };
     let Some((running, left)) = instances(found, predicate) else { return Ok(()) };
-    match left.difference(&running).next() {
+    match left.difference(&running).min() {
         None => Ok(()),
         Some(instance) => {
             let at: Vec<String> =

@@ -11,7 +11,7 @@ use tilewright_verify::Premise;
 use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
 use crate::codegen::OPENCL;
 use crate::harness::arguments::{Inputs, reads_indices};
-use crate::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram};
+use crate::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram, Status};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::{OpenCl, refused};
 use crate::harness::stages::{self, ChainOutcome, ChainTimes, Stage, run_chain};
@@ -29,8 +29,8 @@ pub fn run(
     observe(&program.func.name, "engines");
     let stages = stages_of(program, lowering);
     let symbols = symbols_of(&stages, &options.shapes);
-    let inputs = if reads_indices(&program.func) { Inputs::Indices } else { Inputs::Random };
-    let config = stages::Config { seed: options.seed, symbols, inputs, ..stages::Config::default() };
+    let mut config =
+        stages::Config { seed: options.seed, symbols, inputs: Inputs::Random, ..stages::Config::default() };
     let interpreter =
         Interpreter { config: Config { threads: options.threads, ..Config::default() }, is_reference: false };
     // A program that was not proved is not run on a device: an access out of bounds could crash the driver or the machine.
@@ -50,8 +50,15 @@ pub fn run(
         .iter()
         .map(|launcher| launcher.as_ref().map(|launcher| launcher as &dyn Engine).map_err(Clone::clone))
         .collect();
-    let run = run_chain(&stages, &config, &interpreter, &devices);
-    let mut run = run.map_err(|fault| CheckFault::Input(vec![fault]))?;
+    let run_chain = |config: &stages::Config| {
+        run_chain(&stages, config, &interpreter, &devices).map_err(|fault| CheckFault::Input(vec![fault]))
+    };
+    let mut run = run_chain(&config)?;
+    let is_trapped = run.engines.first().is_some_and(|first| first.status == Status::Trap);
+    if is_trapped && reads_indices(&program.func) {
+        config.inputs = Inputs::Indices;
+        run = run_chain(&config)?;
+    }
     run.times.opening = opening;
     if !asked {
         run.engines.push(EngineOutcome::not_requested(OPENCL.name));
