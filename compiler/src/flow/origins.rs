@@ -202,6 +202,17 @@ impl Found {
         look(self);
         self.samples = outside;
     }
+
+    /// What a value has in common with one side of a choice, as where an operand is padded: the first one that has something.
+    fn either(&mut self, cond: &Expr, sides: [&Expr; 2], look: &dyn Fn(&Expr, &mut Self)) {
+        let known = |found: &Self| found.equations.len() + found.meetings.len();
+        let before = known(self);
+        for (side, holds) in sides.into_iter().zip([true, false]) {
+            if known(self) == before {
+                self.under(&[(cond.clone(), holds)], |found| look(side, found));
+            }
+        }
+    }
 }
 
 /// Instances that have the same value.
@@ -328,10 +339,10 @@ impl Search<'_> {
                 }
             }
             (_, Expr::IfThenElse(cond, a, b) | Expr::Select(cond, a, b)) => {
-                self.chosen(cond, [a, b], found, &|new, found| self.walk(old, new, depth, found));
+                found.either(cond, [a, b], &|new, found| self.walk(old, new, depth, found));
             }
             (Expr::IfThenElse(cond, a, b) | Expr::Select(cond, a, b), _) => {
-                self.chosen(cond, [a, b], found, &|old, found| self.walk(old, new, depth, found));
+                found.either(cond, [a, b], &|old, found| self.walk(old, new, depth, found));
             }
             _ if std::mem::discriminant(old) == std::mem::discriminant(new) => {
                 for (old, new) in old.children().zip(new.children()) {
@@ -339,17 +350,6 @@ impl Search<'_> {
                 }
             }
             _ => {}
-        }
-    }
-
-    /// What a value has in common with one side of a choice, as where an operand is padded: the first one that has something.
-    fn chosen(&self, cond: &Expr, sides: [&Expr; 2], found: &mut Found, look: &dyn Fn(&Expr, &mut Found)) {
-        let known = |found: &Found| found.equations.len() + found.meetings.len();
-        let before = known(found);
-        for (side, holds) in sides.into_iter().zip([true, false]) {
-            if known(found) == before {
-                found.under(&[(cond.clone(), holds)], |found| look(side, found));
-            }
         }
     }
 

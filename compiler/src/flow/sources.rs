@@ -293,7 +293,9 @@ pub(super) fn bounded(system: &mut System<'_>, path: &Path, of: &dyn Fn(&Expr) -
             };
             if uses(&less) && !uses(&more) && !open.iter().any(falls) {
                 if let Some(last) = last_below(&of(&less), &system.solved.apply(&of(&more)), system) {
-                    last.iter().for_each(|(var, value)| system.found(var, value));
+                    for (var, value) in &last {
+                        system.found(var, value);
+                    }
                     continue;
                 }
                 system.equations.push((of(&less), system.solved.apply(&of(&more)) - Expr::int(1)));
