@@ -25,12 +25,12 @@ use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 use tilewright_ir::phases::{group_loop, group_of};
-use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Scope, Stmt, StmtKind, ThreadTag, Var, sabotage};
+use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Stmt, StmtKind, ThreadTag, Var, sabotage};
 
 use self::intervals::meetings;
 use crate::access::{Access, accesses};
 use crate::door::{All, inspected};
-use crate::judge::{Decision, Judge, Report, Side, method_of, suspected, unsupported};
+use crate::judge::{Decision, Judge, Report, Side, method_of, unsupported};
 use crate::lanes::{one_to_one, renamed};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -183,7 +183,7 @@ fn groups_in<'a>(stmt: &'a Stmt, path: &Path) -> Vec<(Path, &'a Stmt)> {
 
 /// Decides all pairs of a nest.
 fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
-    let mut done = Done { bound: bound_loops(nest), ..Done::default() };
+    let mut done = Done::default();
     let groups = groups_in(nest, path);
     let all = touches(nest, path);
     let mut private = private_memory(nest);
@@ -228,24 +228,9 @@ fn thread_loops(group: &Stmt) -> Vec<Var> {
     found
 }
 
-/// The variables of the loops over threads and groups in a nest.
-fn bound_loops(nest: &Stmt) -> Vec<Var> {
-    let mut found = Vec::new();
-    nest.walk(&mut |part| {
-        if let StmtKind::For(inner) = &part.kind
-            && matches!(inner.kind, ForKind::ThreadBinding(_))
-        {
-            found.push(inner.var.clone());
-        }
-    });
-    found
-}
-
 /// What is decided so far of a nest.
 #[derive(Default)]
 struct Done {
-    /// The loops over threads and groups.
-    bound: Vec<Var>,
     methods: Vec<Method>,
     all: All,
 }
@@ -254,11 +239,7 @@ impl Done {
     /// Decides pairs, up to one that is not proved. Without `is_exact`, a race is no refutation.
     fn decide(&mut self, judge: &Judge, pairs: &[Pair<'_>], is_exact: bool) -> Option<Decision> {
         for pair in pairs {
-            let decided = pair.decide(judge);
-            // A device gives each thread memory of its own in the scope `local`, wherever the text has it.
-            let is_own =
-                pair.one.buffer.scope == Scope::Local && pair.var().is_some_and(|var| self.bound.contains(var));
-            match if is_own { suspected(decided) } else { decided } {
+            match pair.decide(judge) {
                 (Verdict::Proved(grounds), method) => {
                     self.all.add(grounds);
                     if !self.methods.contains(&method) {

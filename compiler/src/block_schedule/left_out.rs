@@ -16,10 +16,10 @@ use tilewright_ir::{Bindings, Diagnostic, Expr, Var};
 use super::fault;
 use super::tree::Found;
 
-/// Iterations that are looked at; of larger nests nothing is said.
+/// Iterations of loops that are looked at. Larger nests are not checked here: the judge compares the programs before and after the step.
 const MOST: i128 = 1 << 14;
 
-/// What names and extents that are not known are taken for.
+/// The value that symbolic extents and scalar parameters have in this check.
 const SIZE: i128 = 5;
 
 /// Checks that the predicate of a block leaves no instance of its domain out.
@@ -64,6 +64,7 @@ fn instances(found: &Found<'_>, predicate: &Expr) -> Option<(Instances, Instance
     Some(both)
 }
 
+/// Runs the loops from a depth on.
 fn walk(
     found: &Found<'_>,
     predicate: &Expr,
@@ -72,8 +73,8 @@ fn walk(
     budget: &mut i128,
     both: &mut (Instances, Instances),
 ) -> Option<()> {
+    *budget = budget.checked_sub(1).filter(|left| *left > 0)?;
     let Some(run) = found.outer.iter().chain(&found.loops).nth(depth) else {
-        *budget = budget.checked_sub(1).filter(|left| *left > 0)?;
         let mut inside = at.clone();
         let mut instance = Vec::new();
         for (axis, value) in found.block.axes.iter().zip(&found.parts.bindings) {

@@ -203,7 +203,8 @@ impl Found {
         self.samples = outside;
     }
 
-    /// What a value has in common with one side of a choice, as where an operand is padded: the first one that has something.
+    /// Looks at the operands of an `if_then_else`, as where an element is padded: at the second one only if the first one has nothing in
+    /// common with the other program's value.
     fn either(&mut self, cond: &Expr, sides: [&Expr; 2], look: &dyn Fn(&Expr, &mut Self)) {
         let known = |found: &Self| found.equations.len() + found.meetings.len();
         let before = known(self);

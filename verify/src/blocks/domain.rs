@@ -25,7 +25,7 @@ use super::{Placed, Through, declared, same, within};
 use crate::access::{Access, accesses};
 use crate::judge::{Decision, Judge, all_of, unsupported};
 use crate::method::Method;
-use crate::path::{Path, Step, is_premise, sites};
+use crate::path::{Path, Site, Step, is_premise, sites};
 use crate::reason::{Reason, ReasonKind};
 use crate::reorder::is_small;
 use crate::verdict::Verdict;
@@ -117,7 +117,7 @@ impl Placed<'_> {
                 known.insert(counter, Expr::from(&axis.var));
             }
         }
-        // What `T.where` leaves out may be what would write or read outside of a buffer.
+        // An instance that `T.where` leaves out need not run if it would leave a buffer.
         let mut possible = path.clone();
         possible.steps.extend(self.possible(judge).into_iter().map(|cond| Step::Guard(cond, true)));
         let ask = |cond: &Expr, path: &Path| self.holds(judge, path, cond);
@@ -403,11 +403,17 @@ pub(super) fn loops_around(stmt: &Stmt, buffer: &Buffer) -> Vec<Var> {
 pub(super) fn loads(func: &PrimFunc) -> Vec<Access> {
     let mut found = Vec::new();
     for site in sites(func) {
-        let mut all = accesses(&site);
-        if matches!(site.stmt.kind, StmtKind::Store { .. }) {
-            all.pop();
-        }
-        found.extend(all);
+        found.extend(loads_at(&site));
+    }
+    found
+}
+
+/// The elements that a statement itself reads.
+pub(super) fn loads_at(site: &Site<'_>) -> Vec<Access> {
+    let mut found = accesses(site);
+    // The element that is stored to comes last.
+    if matches!(site.stmt.kind, StmtKind::Store { .. }) {
+        found.pop();
     }
     found
 }

@@ -88,7 +88,7 @@ impl Placed<'_> {
         self.around_memory(|_| true)
     }
 
-    /// The same without regard to threads and groups: the text has one memory, of which each of them has a copy.
+    /// The same as if all threads and groups shared one memory, as it may stand in the text: loops over them do not count.
     pub(super) fn in_memory_of_text(&self) -> usize {
         self.around_memory(|var| !matches!(self.loops.kinds.get(var), Some(ForKind::ThreadBinding(_))))
     }

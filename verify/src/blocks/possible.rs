@@ -9,22 +9,22 @@
 //! ```
 //!
 //! What would write outside of a buffer is no instance: nobody reads what it writes. A part of a sum that would read outside of a buffer is none
-//! either, if each value of the reduced axes occurs for some element, and if it does not initialise the element, which has to be written in
-//! any case. `rfactor` of TVM gives each factor as many values as the one with most has.
+//! either, if each value of the reduced axes occurs for some element, and if the instance goes on with all that it writes: what it initialises,
+//! or writes for the first time, has to be written in any case. `rfactor` of TVM gives each factor as many values as the one with most has.
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Buffer, Expr, StmtKind, Var};
+use tilewright_ir::{Buffer, Expr, Var};
 
+use super::domain::loads_at;
 use super::rounds::is_counted;
 use super::{Placed, either, truth, within};
-use crate::access::{Access, accesses};
+use crate::access::Access;
 use crate::judge::Judge;
 use crate::path::{Path, Step, sites_in};
 
 impl Placed<'_> {
-    /// What has to hold of an instance that has to run: one of the elements that it may store to is in its buffer; and if it goes on with what
-    /// it finds there, each element that it reads whatever happens is in its buffer. What would leave a buffer is no instance, unless it
-    /// initialises elements.
+    /// What holds of each instance that has to run: one of the elements that it may store to is in its buffer; and if it reads all elements
+    /// that it stores to and initialises none of them, each element that it reads in any case is in its buffer, too.
     pub(super) fn possible(&self, judge: &Judge) -> Vec<Expr> {
         let is_axis = |var: &Var| self.block.axes.iter().any(|axis| axis.var == *var);
         let is_of_call = |var: &Var| self.path.symbols.contains(var) || self.path.scalars.contains(var);
@@ -46,7 +46,7 @@ impl Placed<'_> {
             loads.iter().any(|load| load.buffer == **buffer && load.indices.iter().eq(indices.iter()))
         };
         let first = self.block.is_first().filter(|_| self.block.has_init);
-        let goes_on = first.is_some() || !stores.is_empty() && stores.iter().all(is_read);
+        let goes_on = !stores.is_empty() && stores.iter().all(is_read);
         let unless_first = |cond: Expr| first.iter().fold(cond, |cond, first| either(cond, first.clone()));
         let reads = loads.iter().map(|load| unless_first(is_inside(&load.buffer, &load.indices)));
         let reads: Vec<Expr> = if goes_on && self.occurs(judge) { reads.collect() } else { Vec::new() };
@@ -79,13 +79,9 @@ impl Placed<'_> {
         let n_steps = inner.steps.len();
         let mut found = Vec::new();
         for site in sites_in(self.parts.body, &inner) {
-            let mut all = accesses(&site);
-            if matches!(site.stmt.kind, StmtKind::Store { .. }) {
-                all.pop();
-            }
             let is_certain =
                 |access: &Access| access.path.steps.iter().skip(n_steps).all(|step| matches!(step, Step::Let(..)));
-            found.extend(all.into_iter().filter(is_certain));
+            found.extend(loads_at(&site).into_iter().filter(is_certain));
         }
         found
     }
