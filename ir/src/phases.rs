@@ -24,6 +24,7 @@
 
 mod arrays;
 mod grouped;
+mod kept;
 mod rebuild;
 mod synchronized;
 mod unified;

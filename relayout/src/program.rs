@@ -14,9 +14,10 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, IndexMap, PrimFunc, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
 
 use crate::digits::Relayout;
+use crate::sizes::{Maps, Sizes};
 use crate::strategy::{Bound, Edge, Fill, Loop, Strategy};
 
 /// The type of the elements in a program, and the value of the slots that hold none.
@@ -40,24 +41,18 @@ impl Elements {
 
 /// Returns the function that applies both maps to every logical index, after it has filled all slots if there are more of them.
 pub fn plain(relayout: &Relayout, elements: &Elements) -> PrimFunc {
-    let ty = index_type(relayout);
-    let numbers = |extents: &[u64]| -> Vec<Expr> { extents.iter().map(|&extent| number(extent, ty)).collect() };
-    let [from, to] = [&relayout.from, &relayout.to].map(|side| numbers(&side.shape));
-    let maps = [&relayout.from.map, &relayout.to.map];
+    let sizes = Sizes::known(relayout);
+    let extents: Vec<Expr> = relayout.extents.iter().map(|&extent| sizes.constant(extent)).collect();
+    let (from, to) = ((&relayout.from.map, &*sizes.from), (&relayout.to.map, &*sizes.to));
     // If there are as many elements as slots, each slot gets one: that no two get the same is an obligation of its own.
     let is_full = relayout.to.slots() == Ok(relayout.extents.iter().product());
-    plain_of(&numbers(&relayout.extents), (maps[0], &from), (maps[1], &to), elements, is_full)
+    plain_of(Maps { extents: &extents, from, to }, elements, is_full)
 }
 
 /// Returns the function that applies two maps to every logical index of a shape that may be symbolic, after it has filled all slots unless
 /// `is_full` says that each gets an element. A map comes with its physical shape.
-pub fn plain_of(
-    extents: &[Expr],
-    (from, from_shape): (&IndexMap, &[Expr]),
-    (to, to_shape): (&IndexMap, &[Expr]),
-    elements: &Elements,
-    is_full: bool,
-) -> PrimFunc {
+pub fn plain_of(maps: Maps<'_>, elements: &Elements, is_full: bool) -> PrimFunc {
+    let Maps { extents, from: (from, from_shape), to: (to, to_shape) } = maps;
     let ty = from.vars().first().map_or(ScalarType::Int32, |var| var.dtype().scalar);
     let buffer = |name: &str, shape: &[Expr]| Buffer::compact(name, elements.dtype, shape.to_vec());
     let (a, b) = (buffer("A", from_shape), buffer("B", to_shape));
@@ -70,19 +65,18 @@ pub fn plain_of(
 }
 
 /// Returns the function that does what the strategy says.
-pub fn moved(strategy: &Strategy, relayout: &Relayout, elements: &Elements) -> PrimFunc {
-    let ty = index_type(relayout);
-    let (a, b) = buffers(strategy, elements, ty);
-    let vars = names(&strategy.loops, ty);
+pub fn moved(strategy: &Strategy, sizes: &Sizes, elements: &Elements) -> PrimFunc {
+    let (a, b) = buffers(sizes, elements);
+    let vars = names(&strategy.loops, sizes.ty);
     let values: Vec<Expr> = vars.iter().map(Expr::from).collect();
-    let value = Expr::load(&a, place(&strategy.from, &strategy.loops, &values, |one| &one.from, ty));
-    let store_index = place(&strategy.to, &strategy.loops, &values, |one| &one.to, ty);
+    let value = Expr::load(&a, place(&strategy.from, &strategy.loops, &values, |one| &one.from, sizes));
+    let store_index = place(&strategy.to, &strategy.loops, &values, |one| &one.to, sizes);
     let store = Stmt::store(&b, store_index.clone(), value);
     let fill = fills_in_place(strategy, elements).map(|fill| Stmt::store(&b, store_index, fill));
-    let guarded = guarded(strategy, |_| true, &values, (store, fill), ty);
-    let extents = strategy.loops.iter().map(|one| one.extent);
-    let copy = nested(vars.into_iter().zip(extents).collect(), guarded, ty);
-    with_fill(strategy, copy, (&a, &b), elements, ty)
+    let guarded = guarded((strategy, sizes), |_| true, &values, (store, fill));
+    let extents = strategy.loops.iter().map(|one| sizes.extent(one));
+    let copy = around(vars.into_iter().zip(extents).collect(), guarded);
+    with_fill((strategy, sizes), copy, (&a, &b), elements)
 }
 
 /// The value for the slots at which a bound does not hold, if they are filled by the nest that moves the elements.
@@ -92,16 +86,13 @@ pub(crate) fn fills_in_place(strategy: &Strategy, elements: &Elements) -> Option
 
 /// A statement under the bounds that a test picks by their numbers, the other one where there is a slot and they do not hold.
 pub(crate) fn guarded(
-    strategy: &Strategy,
+    (strategy, sizes): (&Strategy, &Sizes),
     is_picked: impl Fn(&Bound) -> bool,
     values: &[Expr],
     (then, otherwise): (Stmt, Option<Stmt>),
-    ty: ScalarType,
 ) -> Stmt {
-    let picked = |bounds: &[Bound]| {
-        let picked = bounds.iter().filter(|bound| is_picked(bound)).map(|bound| holds(bound, values, ty));
-        picked.reduce(Expr::and)
-    };
+    let holds = |bound: &Bound| holds(bound, &strategy.loops, values, sizes);
+    let picked = |bounds: &[Bound]| bounds.iter().filter(|bound| is_picked(bound)).map(holds).reduce(Expr::and);
     let Some(otherwise) = otherwise else {
         return match picked(&strategy.bounds) {
             Some(condition) => Stmt::guarded(condition, then),
@@ -124,18 +115,19 @@ pub(crate) fn guarded(
 
 /// The function of a nest that moves the elements, with those that fill the other slots.
 pub(crate) fn with_fill(
-    strategy: &Strategy,
+    (strategy, sizes): (&Strategy, &Sizes),
     copy: Stmt,
     (a, b): (&Buffer, &Buffer),
     elements: &Elements,
-    ty: ScalarType,
 ) -> PrimFunc {
     let parts = match &strategy.fill {
         Fill::None => vec![copy],
         Fill::Edges(_) if strategy.fills_what_bounds_leave() => vec![copy],
-        Fill::Whole => vec![filled(b, &b.shape, elements, ty), copy],
+        Fill::Whole => vec![filled(b, &b.shape, elements, sizes.ty), copy],
+        // Where the edges begin is a number.
+        Fill::Edges(_) if sizes.is_symbolic() => vec![filled(b, &b.shape, elements, sizes.ty), copy],
         Fill::Edges(edges) => {
-            let fill = |at: usize| filled_edge(&edges[..=at], b, &strategy.to, elements, ty);
+            let fill = |at: usize| filled_edge(&edges[..=at], b, &strategy.to, elements, sizes);
             std::iter::once(copy).chain((0..edges.len()).filter_map(fill)).collect()
         }
     };
@@ -143,47 +135,37 @@ pub(crate) fn with_fill(
 }
 
 /// That a bound holds for values of the loops.
-pub(crate) fn holds(bound: &Bound, values: &[Expr], ty: ScalarType) -> Expr {
-    left_side(bound, values, ty).lt(number(bound.limit, ty))
+pub(crate) fn holds(bound: &Bound, loops: &[Loop], values: &[Expr], sizes: &Sizes) -> Expr {
+    left_side(bound, values, sizes).lt(sizes.limit(bound, loops))
 }
 
 /// A nest that fills the slots beyond the end of the last one of some ragged axes, but not those beyond the ends of the others, which are
 /// filled already. Its loops begin at the first value from which on there are such slots. It is needed where the nest that moves the
 /// elements does not fill what its bounds leave ([`Strategy::fills_what_bounds_leave`]).
-fn filled_edge(edges: &[Edge], b: &Buffer, first: &[u64], elements: &Elements, ty: ScalarType) -> Option<Stmt> {
+fn filled_edge(edges: &[Edge], b: &Buffer, first: &[u64], elements: &Elements, sizes: &Sizes) -> Option<Stmt> {
     let (edge, others) = edges.split_last()?;
-    let vars = names(&edge.loops, ty);
+    let vars = names(&edge.loops, sizes.ty);
     let starts: Vec<u64> = (0..edge.loops.len()).map(|at| edge.start(at)).collect();
     let shifted = |(var, start): (&Var, &u64)| match start {
         0 => Expr::from(var),
-        start => Expr::from(var) + number(*start, ty),
+        start => Expr::from(var) + sizes.constant(*start),
     };
     let values: Vec<Expr> = vars.iter().zip(&starts).map(shifted).collect();
-    let place = place(first, &edge.loops, &values, |one| &one.to, ty);
-    let beyond = Expr::binary(BinaryOp::Ge, left_side(&edge.bound, &values, ty), number(edge.bound.limit, ty));
-    let inside = others.iter().map(|other| holds(&other.bound, &values, ty));
+    let place = place(first, &edge.loops, &values, |one| &one.to, sizes);
+    let limit = sizes.constant(edge.bound.limit);
+    let beyond = Expr::binary(BinaryOp::Ge, left_side(&edge.bound, &values, sizes), limit);
+    let inside = others.iter().map(|other| holds(&other.bound, &other.loops, &values, sizes));
     let condition = std::iter::once(beyond).chain(inside).reduce(Expr::and)?;
     let store = Stmt::guarded(condition, Stmt::store(b, place, elements.fill.clone()));
-    let extents = edge.loops.iter().zip(&starts).map(|(one, start)| one.extent.saturating_sub(*start));
-    Some(nested(vars.into_iter().zip(extents).collect(), store, ty))
-}
-
-/// The type of the indices of the maps.
-pub(crate) fn index_type(relayout: &Relayout) -> ScalarType {
-    relayout.from.map.vars().first().map_or(ScalarType::Int32, |var| var.dtype().scalar)
-}
-
-pub(crate) fn number(value: u64, ty: ScalarType) -> Expr {
-    Expr::Int { value: value.into(), ty }
+    let count = |(one, start): (&Loop, &u64)| sizes.constant(one.extent.saturating_sub(*start));
+    let extents = edge.loops.iter().zip(&starts).map(count);
+    Some(around(vars.into_iter().zip(extents).collect(), store))
 }
 
 /// The buffers of both memories.
-pub(crate) fn buffers(strategy: &Strategy, elements: &Elements, ty: ScalarType) -> (Buffer, Buffer) {
-    let buffer = |name: &str, shape: &[u64]| {
-        let shape = shape.iter().map(|&extent| number(extent, ty)).collect();
-        Buffer::compact(name, elements.dtype, shape)
-    };
-    (buffer("A", &strategy.from_shape), buffer("B", &strategy.to_shape))
+pub(crate) fn buffers(sizes: &Sizes, elements: &Elements) -> (Buffer, Buffer) {
+    let buffer = |name: &str, shape: &[Expr]| Buffer::compact(name, elements.dtype, shape.to_vec());
+    (buffer("A", &sizes.from), buffer("B", &sizes.to))
 }
 
 fn function(a: &Buffer, b: &Buffer, body: Stmt) -> PrimFunc {
@@ -210,10 +192,6 @@ fn names(loops: &[Loop], ty: ScalarType) -> Vec<Var> {
 }
 
 /// Loops around a statement, the first outside.
-fn nested(loops: Vec<(Var, u64)>, body: Stmt, ty: ScalarType) -> Stmt {
-    around(loops.into_iter().map(|(var, extent)| (var, number(extent, ty))).collect(), body)
-}
-
 fn around(loops: Vec<(Var, Expr)>, body: Stmt) -> Stmt {
     loops.into_iter().rev().fold(body, |body, (var, extent)| Stmt::for_loop(&var, extent, ForKind::Serial, body))
 }
@@ -232,28 +210,28 @@ pub(crate) fn place(
     loops: &[Loop],
     values: &[Expr],
     steps: fn(&Loop) -> &[u64],
-    ty: ScalarType,
+    sizes: &Sizes,
 ) -> Vec<Expr> {
     let of_axis = |(axis, first): (usize, &u64)| {
-        let terms = loops.iter().zip(values).filter_map(|(one, value)| term(value, *steps(one).get(axis)?, ty));
-        let base = (*first != 0).then(|| number(*first, ty));
-        terms.chain(base).reduce(|a, b| a + b).unwrap_or_else(|| number(0, ty))
+        let terms = loops.iter().zip(values).filter_map(|(one, value)| term(value, *steps(one).get(axis)?, sizes));
+        let base = (*first != 0).then(|| sizes.step(*first));
+        terms.chain(base).reduce(|a, b| a + b).unwrap_or_else(|| sizes.constant(0))
     };
     first.iter().enumerate().map(of_axis).collect()
 }
 
-fn left_side(bound: &Bound, values: &[Expr], ty: ScalarType) -> Expr {
+fn left_side(bound: &Bound, values: &[Expr], sizes: &Sizes) -> Expr {
     let mut terms = bound.terms.clone();
     terms.sort_unstable();
-    let sum = terms.iter().filter_map(|&(at, factor)| term(values.get(at)?, factor, ty)).reduce(|a, b| a + b);
-    sum.unwrap_or_else(|| number(0, ty))
+    let sum = terms.iter().filter_map(|&(at, factor)| term(values.get(at)?, factor, sizes)).reduce(|a, b| a + b);
+    sum.unwrap_or_else(|| sizes.constant(0))
 }
 
 /// A value times a factor. `None` if the factor is 0.
-fn term(value: &Expr, factor: u64, ty: ScalarType) -> Option<Expr> {
+fn term(value: &Expr, factor: u64, sizes: &Sizes) -> Option<Expr> {
     match factor {
         0 => None,
         1 => Some(value.clone()),
-        _ => Some(value.clone() * number(factor, ty)),
+        _ => Some(value.clone() * sizes.step(factor)),
     }
 }

@@ -63,11 +63,11 @@ pub struct LoopRow {
     /// Its name in the program: the axis and the weight.
     pub name: String,
     /// The number of iterations.
-    pub extent: u64,
+    pub extent: Dim,
     /// The distance in A's memory, in elements.
-    pub source: u64,
+    pub source: Dim,
     /// The distance in B's memory, in elements.
-    pub target: u64,
+    pub target: Dim,
 }
 
 /// A file that was moved.

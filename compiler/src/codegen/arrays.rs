@@ -26,7 +26,9 @@ impl Writer {
             let message = format!("texture `{buffer}` is allocated inside a kernel, which has no images of its own");
             return Err(self.error(Refusal::Texture, message).with_help("allocate it around the loops"));
         }
-        let is_shared = buffer.scope == Scope::Shared;
+        // Memory of work-items that is allocated around the loops over them has an element for each: the group holds it.
+        let is_of_all = buffer.scope == Scope::Local && !self.launch.all_bound(&self.bound);
+        let is_shared = buffer.scope == Scope::Shared || is_of_all;
         (if is_shared { self.check_group(buffer) } else { self.check_own(buffer) })?;
         let extents: Option<Vec<i128>> = buffer.shape.iter().map(constant).collect();
         let Some(extents) = extents else {

@@ -13,8 +13,8 @@
 //! launch alone uses the memory. Memory that several launches use, or one in a loop of the host, is one for all groups.
 //!
 //! Memory in the scope `local` belongs to each thread in the same way, if the loops over threads are directly in each other around all of
-//! its uses. Behind a serial loop it stays where it is, since what a thread keeps from one iteration to the next would be lost, unless the
-//! loop has one iteration, or the memory is one element that each iteration writes first.
+//! its uses. Behind a serial loop it would lose what a thread keeps from one iteration to the next, unless the loop has one iteration, or
+//! the memory is one element that each iteration writes first: there it gets an axis for the threads ([`kept`]).
 //!
 //! Virtual threads have memory of their own, too, if it is allocated outside of the loops over groups or the function has blocks: TVM then
 //! allocates it where all of its uses are, and gives what is allocated inside of virtual threads an axis for them. What a text without blocks
@@ -23,6 +23,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use super::kept::kept;
 use crate::block::BLOCK;
 use crate::buffer::{Buffer, Scope};
 use crate::expr::Expr;
@@ -33,28 +34,47 @@ use crate::visit::Rewrite;
 /// Returns the program in which shared memory that one launch uses is allocated inside of its loops over groups, and local memory inside of
 /// those over threads.
 pub fn grouped(func: &PrimFunc) -> PrimFunc {
-    let Ok(body) = (Inwards { has_blocks: func.body.has_attribute(BLOCK) }).stmt(&func.body);
+    let mut inwards = Inwards { func, has_blocks: func.body.has_attribute(BLOCK), n_groups: 0 };
+    let Ok(body) = inwards.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
 }
 
 /// Moves allocations.
-struct Inwards {
+struct Inwards<'a> {
+    func: &'a PrimFunc,
     has_blocks: bool,
+    /// The number of loops over groups around this place.
+    n_groups: usize,
 }
 
-impl Rewrite for Inwards {
+impl Inwards<'_> {
+    /// Whether the memory can have an axis for threads: no layout is asked for, and no block says which elements it uses.
+    fn may_widen(&self, buffer: &Buffer) -> bool {
+        let has_layout = self.func.attrs.layout_transform_map.iter().any(|(data, _)| *data == buffer.data);
+        buffer.scope == Scope::Local && !self.has_blocks && !has_layout
+    }
+}
+
+impl Rewrite for Inwards<'_> {
     type Error = Infallible;
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        let is_group = matches!(&stmt.kind, StmtKind::For(inner) if is_group(inner));
+        self.n_groups += usize::from(is_group);
         let stmt = self.stmt_children(stmt)?;
+        self.n_groups -= usize::from(is_group);
         match &stmt.kind {
             StmtKind::Allocate { buffer, body } if matches!(buffer.scope, Scope::Shared | Scope::Local) => {
-                let allocate = |body: &Stmt| {
-                    let (buffer, body) = (buffer.clone(), Arc::new(body.clone()));
-                    Stmt { kind: StmtKind::Allocate { buffer, body }, span: stmt.span }
+                let allocate = |body: &Stmt, in_group: bool| {
+                    // What is in front of a launch does not outlive it.
+                    let may_widen = in_group && self.may_widen(buffer);
+                    let kept = may_widen.then(|| kept(buffer, body)).flatten();
+                    let (buffer, body) = kept.unwrap_or_else(|| (buffer.clone(), body.clone()));
+                    Stmt { kind: StmtKind::Allocate { buffer, body: Arc::new(body) }, span: stmt.span }
                 };
-                let memory = Memory { buffer, is_placed: !self.has_blocks, is_repeated: false };
-                Ok(memory.inside(body, &allocate).unwrap_or(stmt))
+                let in_group = self.n_groups > 0;
+                let memory = Memory { buffer, is_placed: !self.has_blocks, in_group, is_repeated: false };
+                Ok(memory.inside(body, &allocate).unwrap_or_else(|| allocate(body, in_group)))
             }
             _ => Ok(stmt),
         }
@@ -67,6 +87,8 @@ struct Memory<'a> {
     buffer: &'a Buffer,
     /// Whether the text says which virtual threads share it: it has no blocks, and no loop over groups is behind the allocation.
     is_placed: bool,
+    /// Whether a loop over groups is around.
+    in_group: bool,
     /// Whether a serial loop of several iterations is behind the allocation.
     is_repeated: bool,
 }
@@ -85,16 +107,17 @@ impl Memory<'_> {
 
     /// A statement with the allocation inside of the loops that have memory of their own and are around all uses of the buffer; `None` if there
     /// are none.
-    fn inside(self, stmt: &Stmt, allocate: &dyn Fn(&Stmt) -> Stmt) -> Option<Stmt> {
+    fn inside(self, stmt: &Stmt, allocate: &dyn Fn(&Stmt, bool) -> Stmt) -> Option<Stmt> {
         let buffer = self.buffer;
         let around = |body: &Stmt| self.inside(body, allocate).map(Arc::new);
         let kind = match &stmt.kind {
             StmtKind::For(inner) if reads(&inner.min, buffer) || reads(&inner.extent, buffer) => return None,
             StmtKind::For(inner) if self.has_own(inner) => {
-                let is_group = matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Block(_)));
-                let memory = Self { is_placed: self.is_placed && !is_group, ..self };
-                let is_here =
-                    || (!self.is_repeated || writes_first(&inner.body, buffer)).then(|| allocate(&inner.body));
+                let (is_placed, in_group) = (self.is_placed && !is_group(inner), self.in_group || is_group(inner));
+                let memory = Self { is_placed, in_group, ..self };
+                let is_here = || {
+                    (!self.is_repeated || writes_first(&inner.body, buffer)).then(|| allocate(&inner.body, in_group))
+                };
                 let body = memory.inside(&inner.body, allocate).or_else(is_here)?;
                 StmtKind::For(Arc::new(For { body, ..For::clone(inner) }))
             }
@@ -116,9 +139,9 @@ impl Memory<'_> {
             }
             // A view goes where its memory goes.
             StmtKind::DeclBuffer { buffer: view, body } => {
-                let declared = |body: &Stmt| {
+                let declared = |body: &Stmt, in_group: bool| {
                     let kind = StmtKind::DeclBuffer { buffer: view.clone(), body: Arc::new(body.clone()) };
-                    allocate(&Stmt { kind, span: stmt.span })
+                    allocate(&Stmt { kind, span: stmt.span }, in_group)
                 };
                 return self.inside(body, &declared);
             }
@@ -149,6 +172,10 @@ impl Memory<'_> {
         };
         Some(Stmt { kind, span: stmt.span })
     }
+}
+
+fn is_group(inner: &For) -> bool {
+    matches!(inner.kind, ForKind::ThreadBinding(ThreadTag::Block(_)))
 }
 
 /// Whether the first thing that a statement does with a buffer of one element, whatever happens, is to write it.

@@ -12,9 +12,10 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use super::kept::with_threads;
 use super::{GroupStmt, Phase, Way, group_loop, group_of, has_groups};
 use crate::block::BLOCK;
-use crate::buffer::{AxisSeparators, Buffer};
+use crate::buffer::Buffer;
 use crate::diag::{Diagnostic, Span};
 use crate::expr::Expr;
 use crate::func::PrimFunc;
@@ -165,15 +166,7 @@ impl Builder<'_> {
             return Err(Diagnostic::error("barrier-memory", span, message)
                 .with_help("change layouts of memory that all threads share"));
         }
-        let n_threads = threads.len();
-        let extents: Vec<Expr> = threads.iter().map(|inner| inner.extent.clone()).collect();
-        let separators = buffer.axis_separators.positions().iter().map(|position| position + n_threads).collect();
-        let rank = buffer.rank() + n_threads;
-        let axis_separators = AxisSeparators::new(separators, rank).unwrap_or_else(|_| AxisSeparators::none(rank));
-        let buffer = buffer.with(|info| {
-            info.shape.splice(0..0, extents);
-            info.axis_separators = axis_separators;
-        });
+        let buffer = with_threads(buffer, threads.iter().map(|inner| inner.extent.clone()).collect());
         Ok(Copies { buffer, threads, is_allocated: true })
     }
 

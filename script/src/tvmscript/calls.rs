@@ -309,7 +309,7 @@ impl<'a> Reader<'a> {
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
         if let [a, b] = &*values
             && op == BinaryOp::TruncMod
-            && [a, b].into_iter().all(|value| value.expr.dtype().scalar.is_float())
+            && [a, b].into_iter().any(|value| value.expr.dtype().scalar.is_float())
         {
             return self.math_call(call, MathFn::Fmod);
         }

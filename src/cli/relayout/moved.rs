@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tilewright_ir::Expr;
 use tilewright_relayout::program::{moved, plain};
-use tilewright_relayout::{Placement, RelayoutError, Strategy, device};
+use tilewright_relayout::{Placement, RelayoutError, Sizes, Strategy, device};
 use tilewright_verify::{Judge, MapClaim, Obligation, Report, Verdict};
 
 use super::super::exit::ExitStatus;
@@ -78,7 +78,8 @@ fn no_strategy(fault: &RelayoutError) -> Failure {
 /// The report on a move: its program compared with the two maps, and its kernel. Without a strategy, the program is the plain one.
 fn proved(sides: &Sides, strategy: Option<&Strategy>, judge: &Judge, global: &Global) -> Result<MoveReport, Failure> {
     let before = plain(&sides.relayout, &sides.elements);
-    let after = strategy.map_or_else(|| before.clone(), |strategy| moved(strategy, &sides.relayout, &sides.elements));
+    let sizes = Sizes::known(&sides.relayout);
+    let after = strategy.map_or_else(|| before.clone(), |strategy| moved(strategy, &sizes, &sides.elements));
     let faults = |faults: Vec<pair::PairFault>| {
         let texts: Vec<String> = faults.into_iter().map(|fault| fault.diagnostic().message).collect();
         Failure::Internal(texts.join("; "))
@@ -86,7 +87,7 @@ fn proved(sides: &Sides, strategy: Option<&Strategy>, judge: &Judge, global: &Gl
     let judged = pair::validate(&before, &after, &[], judge).map_err(faults)?;
     let mut verdicts = keeps_all(sides, judge);
     verdicts.extend(judged.reports);
-    let device = match strategy.and_then(|strategy| device::kernel(strategy, &sides.relayout, &sides.elements)) {
+    let device = match strategy.and_then(|strategy| device::kernel(strategy, &sizes, &sides.elements)) {
         Some(func) => {
             let reports = pair::validate(&before, &func, &[], judge).map_err(faults)?.reports;
             // What is not decided of the faster program leaves the plain one, of which it is.
@@ -110,9 +111,9 @@ fn proved(sides: &Sides, strategy: Option<&Strategy>, judge: &Judge, global: &Gl
     let names = strategy.map(tilewright_relayout::program::loop_names).unwrap_or_default();
     let row = |(one, name): (&tilewright_relayout::Loop, String)| LoopRow {
         name,
-        extent: one.extent,
-        source: one.source,
-        target: one.target,
+        extent: dim(one.extent),
+        source: dim(one.source),
+        target: dim(one.target),
     };
     Ok(MoveReport {
         schema: "tilewright.relayout-move/1",
@@ -137,8 +138,11 @@ fn proved(sides: &Sides, strategy: Option<&Strategy>, judge: &Judge, global: &Gl
 
 /// Extents in a report.
 fn dims(extents: &[u64]) -> Vec<Dim> {
-    let known = |&extent: &u64| i64::try_from(extent).map_or_else(|_| Dim::Symbolic(extent.to_string()), Dim::Known);
-    extents.iter().map(known).collect()
+    extents.iter().copied().map(dim).collect()
+}
+
+fn dim(size: u64) -> Dim {
+    i64::try_from(size).map_or_else(|_| Dim::Symbolic(size.to_string()), Dim::Known)
 }
 
 /// That no slot of A or of B stands for two elements: otherwise a move, though it does what the maps say, would lose some.

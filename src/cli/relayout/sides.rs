@@ -120,7 +120,7 @@ pub(super) fn of_maps(pair: &PairArgs, shape: &str, dtype: DataType) -> Result<S
         from: from.into(),
         to: to.into(),
         relayout,
-        elements: Elements::zero(dtype),
+        elements: Elements::zero(moved_type(dtype)),
         element_bytes,
         is_packed: false,
     })
@@ -172,6 +172,15 @@ fn element_bits(array: &ArrayShape) -> u64 {
         0 => array.element_type().storage_bits(),
         bits => bits,
     }
+}
+
+/// The type of elements of `--dtype` in the program: floats that a device has to convert are moved as integers of the same size.
+pub(super) fn moved_type(dtype: DataType) -> DataType {
+    let scalar = match dtype.scalar {
+        ScalarType::Float16 | ScalarType::BFloat16 => ScalarType::UInt16,
+        other => other,
+    };
+    DataType { scalar, ..dtype }
 }
 
 /// The type of elements in the program: that of the array if the language has it, otherwise integers of the same size.

@@ -1,8 +1,9 @@
-//! `relayout --shape n,c,7,9`: a move for all extents. Its program applies both index maps to each logical index, and is proved with its
-//! kernel. No strategy is chosen, for the tiles of one depend on the extents.
+//! `relayout --shape n,c,7,9`: a move for all extents. Its strategy is chosen at samples of the symbols, and its program is proved for all of
+//! them, with its kernel. Where that is not proved, the program applies both index maps to each logical index.
 
-use tilewright_ir::{BinaryOp, DataType, Expr, IndexMap};
-use tilewright_relayout::program::{Elements, plain_of};
+use tilewright_ir::{BinaryOp, DataType, Expr, IndexMap, PrimFunc};
+use tilewright_relayout::program::{Elements, moved, plain_of};
+use tilewright_relayout::{Maps, Sizes, Strategy, device};
 use tilewright_script::{Source, Symbols, read_index_map, read_shape};
 use tilewright_verify::{Judge, MapClaim, Obligation, Report};
 
@@ -11,11 +12,12 @@ use super::super::exit::ExitStatus;
 use super::super::failure::Failure;
 use super::super::options::Global;
 use super::super::printer::Printer;
+use super::sides::moved_type;
 use crate::algebra::{self, Ranges};
 use crate::formats;
 use crate::pipeline::{self, Program, pair};
 use crate::report::Dim;
-use crate::report::moved::MoveReport;
+use crate::report::moved::{LoopRow, MoveReport};
 
 /// A move between two index maps on one logical shape, some extents of which are symbolic.
 pub(super) struct Sides {
@@ -50,7 +52,7 @@ impl Sides {
         };
         let (from, to) = (side("<A>", &pair.from)?, side("<B>", &pair.to)?);
         let element_bytes = dtype.scalar.bytes() * u64::from(dtype.lanes);
-        Ok(Some(Self { from, to, extents, elements: Elements::zero(dtype), element_bytes }))
+        Ok(Some(Self { from, to, extents, elements: Elements::zero(moved_type(dtype)), element_bytes }))
     }
 
     /// Whether B has as many slots as there are elements. `false` if that does not show in the products.
@@ -110,24 +112,46 @@ pub(super) fn run(
 fn proved(sides: &Sides, judge: &Judge, global: &Global) -> Result<MoveReport, Failure> {
     let (from, to) = (&sides.from.1, &sides.to.1);
     let is_full = sides.is_full();
-    let (a, b) = ((&from.map, from.shape.as_slice()), (&to.map, to.shape.as_slice()));
-    let func = plain_of(&sides.extents, a, b, &sides.elements, is_full);
-    let text = tilewright_script::print_func(&func);
+    let maps = Maps { extents: &sides.extents, from: (&from.map, &from.shape), to: (&to.map, &to.shape) };
+    let plain = plain_of(maps, &sides.elements, is_full);
     // The accesses of the program itself are obligations of this comparison.
-    let judged = pair::validate(&func, &func, &[], judge).map_err(|faults| {
+    let judged = pair::validate(&plain, &plain, &[], judge).map_err(|faults| {
         let texts: Vec<String> = faults.into_iter().map(|fault| fault.diagnostic().message).collect();
         Failure::plain("<--shape>", "symbolic-extent", texts.join("; "))
             .with_help("each symbolic extent has to be an extent of A's or of B's memory")
     })?;
     let mut verdicts = [from.keeps_all(judge), to.keeps_all(judge), judged.reports].concat();
-    let program = Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
+    let is_proved = |func: &PrimFunc| {
+        let reports = pair::validate(&plain, func, &[], judge).ok()?.reports;
+        (!reports.is_empty() && reports.iter().all(|row| row.verdict.is_proved())).then_some(reports)
+    };
+    // A strategy at samples is a guess: what is not proved of it for all extents is left.
+    let chosen = maps.at_samples().and_then(|(relayout, sizes)| {
+        let strategy = Strategy::choose(&relayout, sides.element_bytes).ok()?;
+        let func = moved(&strategy, &sizes, &sides.elements);
+        let reports = is_proved(&func)?;
+        Some((Chosen { strategy, sizes, func }, reports))
+    });
+    let chosen = chosen.map(|(chosen, reports)| {
+        verdicts.extend(reports);
+        chosen
+    });
+    let kernel = chosen.as_ref().and_then(|one| device::kernel(&one.strategy, &one.sizes, &sides.elements));
+    let kernel = kernel.and_then(|func| {
+        verdicts.extend(is_proved(&func)?);
+        Some(func)
+    });
+    let func = chosen.as_ref().map_or(&plain, |chosen| &chosen.func);
+    let last = kernel.as_ref().unwrap_or(func).clone();
+    let program = Program { func: last, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
     let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
     let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
     verdicts.extend(lowering.steps.iter().flat_map(|step| step.reports.iter().cloned()));
-    let kernel = match &lowering.kernels {
+    let source = match &lowering.kernels {
         Some(Ok(kernels)) => Some(kernels.plain().source.clone()),
         Some(Err(_)) | None => None,
     };
+    let strategy = chosen.as_ref().map(|chosen| &chosen.strategy);
     Ok(MoveReport {
         schema: "tilewright.relayout-move/1",
         from: sides.from.0.clone(),
@@ -136,15 +160,44 @@ fn proved(sides: &Sides, judge: &Judge, global: &Global) -> Result<MoveReport, F
         element_bytes: sides.element_bytes,
         from_shape: Dim::shape(&from.shape),
         to_shape: Dim::shape(&to.shape),
-        tile: "each",
-        loops: Vec::new(),
-        is_wide: false,
-        fill: if is_full { "none" } else { "whole" },
-        program: text,
-        device_program: None,
-        kernel,
+        tile: strategy.map_or("each", Strategy::tile_name),
+        loops: chosen.as_ref().map_or_else(Vec::new, Chosen::loops),
+        is_wide: strategy.is_some_and(|strategy| strategy.is_wide),
+        fill: match strategy {
+            Some(strategy) => strategy.fill_name(),
+            None if is_full => "none",
+            None => "whole",
+        },
+        program: tilewright_script::print_func(func),
+        device_program: kernel.map(|func| tilewright_script::print_func(&func)),
+        kernel: source,
         premises: judged.premises.iter().map(ToString::to_string).collect(),
         verdicts,
         ran: None,
     })
+}
+
+/// A strategy with its program for all extents.
+struct Chosen {
+    strategy: Strategy,
+    sizes: Sizes,
+    func: PrimFunc,
+}
+
+impl Chosen {
+    fn loops(&self) -> Vec<LoopRow> {
+        let names = tilewright_relayout::program::loop_names(&self.strategy);
+        let row = |(one, name): (&tilewright_relayout::Loop, String)| {
+            let (source, target) = self.sizes.distances(one);
+            let [extent, source, target] = [self.sizes.extent(one), source, target].map(|size| dim(&size));
+            LoopRow { name, extent, source, target }
+        };
+        self.strategy.loops.iter().zip(names).map(row).collect()
+    }
+}
+
+/// A size in a report, simplified.
+fn dim(size: &Expr) -> Dim {
+    let size = algebra::simplify(size, &Ranges::new());
+    Dim::new(&size)
 }

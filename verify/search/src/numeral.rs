@@ -130,15 +130,29 @@ impl Numeral {
 /// Decomposes a term. Atoms that contain a symbol for which `is_index` holds belong to digits, the others to place values.
 /// `None` if a monomial contains a product of digits or the places do not form a numeral.
 pub(crate) fn numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numeral> {
+    decomposed(term, is_index, false)
+}
+
+/// [`numeral`] with constant factors in the digits, not in the places: `(a * 16 + b) * n + c * 8 + d` has the digits `a * 16 + b` and
+/// `c * 8 + d`, as of tiles that need not divide an extent.
+pub(crate) fn coarse_numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numeral> {
+    decomposed(term, is_index, true)
+}
+
+fn decomposed(term: &Term, is_index: &dyn Fn(&Symbol) -> bool, is_coarse: bool) -> Option<Numeral> {
     let mut places: Vec<(Product, Term)> = Vec::new();
     let mut offsets = Vec::new();
     for (powers, coefficient) in Poly::from_term(term)?.powers() {
         let (index, extents): (Vec<_>, Vec<_>) =
             powers.into_iter().partition(|(atom, _)| atom.free_symbols().iter().any(is_index));
         let sign = if coefficient < 0 { -1 } else { 1 };
-        let place = Product { coefficient: coefficient.checked_abs()?, atoms: expanded(extents) };
+        let size = coefficient.checked_abs()?;
+        let place = Product { coefficient: size, atoms: expanded(extents) };
         match index.as_slice() {
             [] => offsets.push((place, sign)),
+            [(atom, 1)] if is_coarse => {
+                add(&mut places, Product { coefficient: 1, ..place }, atom * Term::int(sign * size));
+            }
             [(atom, 1)] => add(&mut places, place, atom * Term::int(sign)),
             _ => return None,
         }
@@ -205,6 +219,16 @@ mod tests {
         assert_eq!(shown, ["in", "ic // 4", "ih", "iw", "ic % 4"]);
         assert!(probably_equal(&found.term(), &index));
         assert!(probably_equal(&found.merged(2).term(), &index));
+    }
+
+    #[test]
+    fn tiles_of_symbolic_extents_are_digits() {
+        let [a, b, c, d] = ["ia", "ib", "ic", "id"].map(Term::sym);
+        let index = (&a * 16 + &b) * Term::sym("N") + &c * 8 + &d;
+        let found = coarse_numeral(&index, &|symbol| symbol.name().starts_with('i')).unwrap();
+        assert_eq!((found.digits.len(), found.radices[0].to_string()), (2, "N".to_owned()));
+        assert!(probably_equal(&found.digits[0], &(&a * 16 + &b)) && probably_equal(&found.digits[1], &(&c * 8 + &d)));
+        assert!(probably_equal(&found.term(), &index));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! A digit that is not in the range of its radix, such as `h` in `h < 2 * H`, is merged with the one above it.
 
 use super::{Prover, facts};
-use crate::numeral::{Numeral, Product, numeral};
+use crate::numeral::{Numeral, Product, coarse_numeral, numeral};
 use tilewright_kernel::facts::{Fact, Mode};
 use tilewright_kernel::lemmas::{Lemma, poly_identity};
 use tilewright_kernel::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind};
@@ -202,7 +202,16 @@ impl Prover {
     pub fn digits_equal(&mut self, this: &Term, other: &Term, same: &Fact) -> Option<Vec<Fact>> {
         let indices = self.indices.clone();
         let is_index = |symbol: &Symbol| indices.contains(symbol);
-        let (mut left, mut right) = (numeral(this, &is_index)?, numeral(other, &is_index)?);
+        let coarse = coarse_numeral(this, &is_index).zip(coarse_numeral(other, &is_index));
+        let fine = numeral(this, &is_index).zip(numeral(other, &is_index))?;
+        // Digits with constant factors are tried first: if all are in range, no place needs to be merged.
+        let coarse = coarse.filter(|(left, right)| left.radices == right.radices && left.unit == right.unit);
+        if let Some((left, right)) = coarse.filter(|(left, _)| left.radices != fine.0.radices)
+            && let Some(ranges) = self.in_range(&left, &right)
+        {
+            return self.peel(this, other, same, &left, &right, &ranges);
+        }
+        let (mut left, mut right) = fine;
         if left.radices != right.radices || left.unit != right.unit {
             return None;
         }
@@ -222,6 +231,16 @@ impl Prover {
             }
         }
         self.peel(this, other, same, &left, &right, &ranges)
+    }
+
+    /// That all digits but the first of two numerals with the same radices are in range.
+    fn in_range(&mut self, left: &Numeral, right: &Numeral) -> Option<Vec<[Fact; 2]>> {
+        let digits = left.radices.iter().zip(left.digits[1..].iter().zip(&right.digits[1..]));
+        let ranges = digits.map(|(radix, (first, second))| {
+            let [first, second] = [first, second].map(|digit| digit.at_least(0).and(digit.less(radix)));
+            Some([self.prove_digit(&first)?, self.prove_digit(&second)?])
+        });
+        ranges.collect()
     }
 
     /// Shows digit by digit, the last one first, that equal numerals have equal digits. `same` says that `this` equals
