@@ -154,6 +154,12 @@ impl Body<'_> {
             let whole = pieces.each(&[], |values| Some(self.moved(values)))?;
             return Some(nested(levels, pieces.moved(inner_loops(whole, ForKind::Unrolled))));
         }
+        Some(nested(levels, pieces.moved(self.through_registers(&pieces, first, [width, height]))))
+    }
+
+    /// The statement that moves a whole tile of columns and rows, those of the loop `first` and of the next one.
+    fn through_registers(&self, pieces: &Pieces<'_>, first: usize, size: [u64; 2]) -> Stmt {
+        let [width, height] = size;
         // Each of the two nests has variables of its own.
         let within = || [self.var(first, ""), self.var(first + 1, "")];
         let (read, written) = (within(), within());
@@ -162,15 +168,13 @@ impl Body<'_> {
         let registers = registers.with(|info| info.scope = Scope::Local);
         let slot = |within: &[Var; 2]| vec![self.times(&within[1], width) + Expr::from(&within[0])];
         let both = |within: &[Var; 2], order: [usize; 2], store: Stmt| {
-            let size = [width, height];
             let lanes = self.around(&within[order[1]], size[order[1]], ForKind::Vectorized, store);
             self.around(&within[order[0]], size[order[0]], ForKind::Unrolled, lanes)
         };
         let load = Stmt::store(&registers, slot(&read), Expr::load(self.a, self.from(&at(&read))));
         let store = Stmt::store(self.b, self.to(&at(&written)), Expr::load(&registers, slot(&written)));
         let body = Stmt::seq(vec![both(&read, [1, 0], load), both(&written, [0, 1], store)]);
-        let body = Stmt::new(StmtKind::Allocate { buffer: registers, body: Arc::new(body) });
-        Some(nested(levels, pieces.moved(body)))
+        Stmt::new(StmtKind::Allocate { buffer: registers, body: Arc::new(body) })
     }
 
     /// Elements of a vector along a loop, and whether vectors end where the loop does: at least `least`, or the most where a ragged one is
