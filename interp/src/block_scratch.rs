@@ -9,13 +9,15 @@
 //!
 //! The runs of a stream are found once for a block; from turn to turn only a distance is added to their cells.
 
-use tilewright_ir::sabotage;
+use std::ops::Range;
 
+use crate::block_loops::{Parts, find_cells};
 use crate::block_ops::Floats;
-use crate::block_plan::{AccessEvent, AccessRef, BLOCK, Gather, Kind, VecReg};
-use crate::code::{NestLoop, Phase, Stream, VectorizedNest};
+use crate::block_plan::{AccessEvent, AccessRef, BLOCK, Gather, Kind, Store, VecReg};
+use crate::block_strips::{FAR, row_of};
+use crate::code::{Phase, VectorizedNest};
 use crate::compile::MAX_NEST;
-use crate::cursor::{Cursor, Run};
+use crate::cursor::{Cursor, Places, Run};
 use crate::exec::Frame;
 use crate::num::f32_of;
 
@@ -66,6 +68,12 @@ pub(crate) struct PhaseScratch {
     pub(crate) skips_indices: bool,
     /// The loop variables that the plan reads, as sequences of values.
     counters: Vec<(VecReg, Affine)>,
+    /// The number of iterations in which the elements are in a row, if blocks run strip by strip.
+    pub(crate) row: Option<u64>,
+    /// Whether all that the nest stores is marked as defined when it is done: it stores to neighbours, which nobody reads before.
+    pub(crate) is_marked_later: bool,
+    /// Whether the elements of the nest exceed the caches.
+    pub(crate) is_far: bool,
     /// How a block is a box of iterations; `None` if it is any run of iterations in program order.
     boxes: Option<Boxes>,
     /// Extent and current iteration of each loop that runs in turn, outermost first.
@@ -89,6 +97,8 @@ pub(crate) struct Affine {
     whole: Cursor,
     /// Its values in the first turn.
     lanes: Cursor,
+    /// Number of iterations of the outermost loop.
+    outermost: u64,
     /// Its value in the first iteration, and what an iteration of each loop adds.
     first: i64,
     steps: [i64; MAX_NEST],
@@ -102,6 +112,8 @@ pub(crate) struct Affine {
     pub(crate) shift: i64,
     /// Its values in the iterations of a block, in the first turn.
     pub(crate) runs: Vec<Run>,
+    /// The same cells as neighbours, if they are neighbours.
+    row: Option<Run>,
 }
 
 /// The iterations `start .. start + len` of the loops of a nest, numbered in program order.
@@ -141,6 +153,22 @@ impl BlockScratch {
             values.resize(BLOCK, 0);
         }
         Some(())
+    }
+
+    /// Whether a nest with that many iterations runs strip by strip and stores to ever greater cells.
+    pub(crate) fn ascends(&self, nest: &VectorizedNest, all: u64) -> bool {
+        let ([phase], Some(state)) = (nest.phases.as_slice(), self.phases.first()) else { return false };
+        let cells = |store: &Store| state.streams.get(store.access.stream()? as usize)?.ascending_span(&(0..all));
+        state.row.is_some() && phase.plan.stores.iter().all(|store| cells(store).is_some())
+    }
+
+    /// Marks what a nest has stored as defined, if its blocks have not.
+    pub(crate) fn mark(&self, nest: &VectorizedNest, frame: &Frame) {
+        for (state, phase) in self.phases.iter().zip(&nest.phases).filter(|(state, _)| state.is_marked_later) {
+            for (slot, row) in state.rows(phase).flatten() {
+                frame.memories.get(slot).and_then(Option::as_ref).map(|memory| memory.mark(Places::of(&row)));
+            }
+        }
     }
 
     /// Whether a block of several phases may be abandoned in the middle and repeated from its start: what is read of memory that
@@ -197,7 +225,11 @@ impl PhaseScratch {
         }
         let is_known = |gather: &Gather| gather.stream.is_some_and(|number| self.known(number).is_some());
         self.skips_indices = phase.plan.gathers.iter().all(is_known);
-        self.boxes = nest.boxes().then(|| Boxes::new(&loops, outer.1, &self.streams, self.stores_apart(phase)));
+        self.row = if nest.phases.len() == 1 { row_of(phase, &self.streams, frame) } else { None };
+        self.is_far = all >= FAR;
+        self.is_marked_later = self.row.is_some() && self.rows(phase).all(|row| row.is_some());
+        self.boxes = (nest.boxes() && self.row.is_none())
+            .then(|| Boxes::new(&loops, outer.1, &self.streams, self.stores_apart(phase)));
         let stream = |number: u32| self.streams.get(number as usize);
         for &(a, b) in &phase.plan.apart {
             let (first, second) = (stream(a)?, stream(b)?);
@@ -222,6 +254,14 @@ impl PhaseScratch {
             loops.set_variable(level, counter)?;
         }
         Some(())
+    }
+
+    /// For each store its memory slot and its cells in all iterations, if they are neighbours.
+    fn rows(&self, phase: &Phase) -> impl Iterator<Item = Option<(usize, Run)>> {
+        phase.plan.stores.iter().map(|store| {
+            let cells = self.streams.get(store.access.stream()? as usize)?;
+            Some((cells.slot(), cells.whole.row()?))
+        })
     }
 
     /// Whether no store writes an element in two iterations of the nest: then their order does not matter.
@@ -269,16 +309,11 @@ impl PhaseScratch {
         let in_register = || self.floats.get(at).and_then(|values| values.get(..len)).unwrap_or_default();
         match self.sources.get(at) {
             Some(&Source::Scalar(value)) => Floats::One(value),
-            Some(&Source::Memory(stream)) => Floats::Each(self.floats_of(stream, frame).unwrap_or_default()),
+            Some(&Source::Memory(stream)) => Floats::Each(
+                self.streams.get(stream as usize).and_then(|stream| floats_of(stream, frame)).unwrap_or_default(),
+            ),
             Some(Source::Register) | None => Floats::Each(in_register()),
         }
-    }
-
-    /// The elements of a stream, if they lie in a row as `float32` that nobody writes.
-    pub(crate) fn floats_of<'a>(&'a self, stream: u32, frame: &'a Frame) -> Option<&'a [f32]> {
-        let stream = self.streams.get(stream as usize)?;
-        let [Run { first, step: 1, len, .. }] = stream.runs.as_slice() else { return None };
-        frame.memories.get(stream.slot())?.as_deref()?.fixed_floats(first.wrapping_add(stream.shift), *len)
     }
 
     /// Goes to a block, in the first turn. `None` if its cells are not known.
@@ -289,7 +324,7 @@ impl PhaseScratch {
         let affines = self.streams.iter_mut().chain(self.counters.iter_mut().map(|(_, affine)| affine));
         match &mut self.boxes {
             None => affines.for_each(|affine| {
-                affine.shift = 0;
+                (affine.shift, affine.row) = (0, None);
                 affine.lanes.runs(block.start, block.len, &mut affine.runs);
             }),
             Some(boxes) => {
@@ -299,7 +334,10 @@ impl PhaseScratch {
                 for affine in affines {
                     affine.shift = affine.steps[0].wrapping_mul(start);
                     if !same {
-                        boxes.cursor(affine, count)?.runs(0, block.len, &mut affine.runs);
+                        let cursor = boxes.cursor(affine, count)?;
+                        cursor.runs(0, block.len, &mut affine.runs);
+                        // One run is as good.
+                        affine.row = if affine.runs.len() > 1 { cursor.row() } else { None };
                     }
                 }
             }
@@ -343,10 +381,18 @@ impl PhaseScratch {
     }
 }
 
+/// The elements of a stream, if they lie in a row as `float32` that nobody writes.
+pub(crate) fn floats_of<'f>(stream: &Affine, frame: &'f Frame) -> Option<&'f [f32]> {
+    let [run @ Run { step: 1, .. }] = stream.runs.as_slice() else { return None };
+    frame.memories.get(stream.slot())?.as_deref()?.fixed_floats(run, stream.shift)
+}
+
 impl Affine {
     /// Makes it the number that starts at `first` and that an iteration of each of the loops changes by a step.
-    fn set(&mut self, slot: usize, first: i64, loops: &Parts, steps: &[i64; MAX_NEST]) -> Option<()> {
+    #[inline]
+    pub(crate) fn set(&mut self, slot: usize, first: i64, loops: &Parts, steps: &[i64; MAX_NEST]) -> Option<()> {
         let pairs = loops.all().iter().copied().zip(steps.iter().copied());
+        self.outermost = loops.extents[0];
         (self.first, self.steps, self.moves, self.shift) = (first, *steps, [0; MAX_NEST], 0);
         self.whole.set(slot, first, pairs.clone())?;
         self.lanes.set(slot, first, pairs.clone().take(loops.lanes))?;
@@ -357,6 +403,30 @@ impl Affine {
         }
         self.is_still = self.moves.iter().all(|&step| step == 0);
         Some(())
+    }
+
+    /// The number of iterations in which its cells are neighbours or one cell; `None` if they are neither.
+    pub(crate) fn row_length(&self) -> Option<u64> {
+        (self.is_known && matches!(self.lanes.run_step(), 0 | 1)).then(|| self.lanes.run_length())
+    }
+
+    /// The cells of the block.
+    pub(crate) fn places(&self) -> Places<'_> {
+        Places { runs: &self.runs, shift: self.shift, row: self.row.as_ref() }
+    }
+
+    /// The least and the greatest value in some iterations of the outermost loop.
+    pub(crate) fn span_of(&self, iterations: Range<u64>) -> Option<(i64, i64)> {
+        let step = self.steps.first()?;
+        let reach = |count: u64| i64::try_from(count).ok()?.checked_mul(step.checked_abs()?);
+        let (before, behind) = (reach(iterations.start)?, reach(self.outermost.checked_sub(iterations.end)?)?);
+        let (low, high) = self.whole.span();
+        Some(if *step >= 0 { (low + before, high - behind) } else { (low + behind, high - before) })
+    }
+
+    /// The least and the greatest value in some iterations of the nest in program order, if its values ascend.
+    pub(crate) fn ascending_span(&self, iterations: &Range<u64>) -> Option<(i64, i64)> {
+        self.lanes.ascending_span(iterations)
     }
 
     /// The memory slot of the cells.
@@ -432,95 +502,4 @@ pub(crate) fn blocks_of(extent: u64, inner: u64) -> u64 {
     let most = (BLOCK as u64 / inner.max(1)).max(1);
     let count = extent.div_ceil(extent.div_ceil(most));
     if inner == 1 { count.next_multiple_of(LANES).min(extent) } else { count }
-}
-
-/// The loops of a nest and of a phase as streams see them, outermost first: a split loop is two.
-struct Parts {
-    extents: [u64; MAX_NEST],
-    /// The loop that each belongs to and how far one iteration moves the variable of that.
-    levels: [(usize, i64); MAX_NEST],
-    /// The first values of the loops.
-    mins: [u64; MAX_NEST],
-    /// How many of them are loops of the nest.
-    lanes: usize,
-    rank: usize,
-}
-
-impl Parts {
-    /// The loops of a phase. `None` if the range of a split loop is not divided by its number.
-    fn of(nest: &VectorizedNest, phase: &Phase, outer: (u64, u64)) -> Option<Self> {
-        let (levels, mins) = ([(0, 0); MAX_NEST], [0; MAX_NEST]);
-        let mut parts = Self { extents: [1; MAX_NEST], levels, mins, lanes: 0, rank: 0 };
-        let range = |inner: &NestLoop| (inner.min, inner.extent);
-        let lanes = std::iter::once(outer).chain(nest.inner.iter().map(range));
-        for (level, (range, &split)) in lanes.zip(&nest.splits).enumerate() {
-            parts.push(level, range, split)?;
-        }
-        parts.lanes = parts.rank;
-        for (number, (range, &split)) in phase.turns.iter().map(range).zip(&phase.turn_splits).enumerate() {
-            parts.push(nest.splits.len() + number, range, split)?;
-        }
-        Some(parts)
-    }
-
-    /// Adds a loop.
-    fn push(&mut self, level: usize, (min, extent): (u64, u64), split: u64) -> Option<()> {
-        if min % split != 0 || extent % split != 0 {
-            return None;
-        }
-        *self.mins.get_mut(level)? = min;
-        if split > 1 {
-            self.push_part(extent / split, (level, i64::try_from(split).ok()?))?;
-        }
-        self.push_part(if split > 1 { split } else { extent }, (level, 1))
-    }
-
-    fn push_part(&mut self, extent: u64, level: (usize, i64)) -> Option<()> {
-        *self.extents.get_mut(self.rank)? = extent;
-        *self.levels.get_mut(self.rank)? = level;
-        self.rank += 1;
-        Some(())
-    }
-
-    /// The extents of all loops.
-    fn all(&self) -> &[u64] {
-        self.extents.get(..self.rank).unwrap_or_default()
-    }
-
-    /// The extents of the loops that run in turn.
-    fn turns(&self) -> &[u64] {
-        self.extents.get(self.lanes..self.rank).unwrap_or_default()
-    }
-
-    /// Makes a number the variable of a loop.
-    fn set_variable(&self, level: usize, variable: &mut Affine) -> Option<()> {
-        let steps = self.levels.map(|(of, step)| if of == level { step } else { 0 });
-        variable.set(0, self.mins.get(level)?.cast_signed(), self, &steps)
-    }
-}
-
-/// Finds the cells of a stream. Returns `None` if an index is outside the view's extents in some iteration.
-///
-/// An affine index takes its extreme values at the corners of the iteration domain, so two sums per axis suffice.
-fn find_cells(stream: &Stream, loops: &Parts, frame: &Frame, cells: &mut Affine) -> Option<()> {
-    let view = frame.views[stream.view as usize].as_ref().filter(|view| view.per_lane == 1)?;
-    let offset = if sabotage::on("stream-forgets-offset") { 0 } else { view.offset };
-    let mut cell = offset.checked_add(i64::try_from(stream.lane).ok()?)?;
-    let mut steps = [0i64; MAX_NEST];
-    for ((dim, &bound), &stride) in stream.dims.iter().zip(&view.extents).zip(&view.strides) {
-        let first = frame.registers[dim.reg as usize].cast_signed().checked_add(dim.plus)?;
-        let (mut low, mut high) = (first, first);
-        for ((&step, &extent), total) in dim.steps.iter().zip(loops.all()).zip(&mut steps) {
-            let reach = step.checked_mul(i64::try_from(extent - 1).ok()?)?;
-            low = low.checked_add(reach.min(0))?;
-            high = high.checked_add(reach.max(0))?;
-            *total = total.checked_add(step.checked_mul(stride)?)?;
-        }
-        let bound = bound + u64::from(sabotage::on("bounds-off-by-one"));
-        if low < 0 || high.cast_unsigned() >= bound || i128::from(high) > dim.max {
-            return None;
-        }
-        cell = cell.checked_add(first.checked_mul(stride)?)?;
-    }
-    cells.set(view.slot, cell, loops, &steps)
 }

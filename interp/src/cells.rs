@@ -1,17 +1,18 @@
 //! The cells of allocations: who owns them, and how blocks of them are read and written.
 //!
 //! Threads share allocations, so cells are atomic and all accesses are relaxed, which compiles to plain loads and stores
-//! on the usual machines. Cells that nobody writes while a program runs are plain numbers, of which the processor reads
-//! many at once. Arguments are not copied where the bytes of their tensors can be cells: on a little-endian machine, and
-//! if they are aligned.
+//! on the usual machines, of one cell at a time. Where a thread has cells for itself they are plain numbers, of which the
+//! processor reads and writes many at once, and so they are while nobody writes them. Arguments are not copied where the
+//! bytes of their tensors can be cells: on a little-endian machine, and if they are aligned.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-use crate::cursor::Run;
+use crate::cell_runs::{Cell, Lane, SharedCell, gather, in_a_row, read, write};
+use crate::cursor::Places;
 use crate::memory::OutOfMemory;
 
 /// The cells of an allocation, all of the same width.
@@ -30,7 +31,7 @@ pub(crate) enum Cells<'a> {
 /// Cells that threads share, owned by the allocation or lent to it.
 pub(crate) enum Shared<'a, T> {
     Own(Vec<T>),
-    Lent(&'a [T]),
+    Lent(&'a mut [T]),
 }
 
 impl<T> Deref for Shared<'_, T> {
@@ -44,15 +45,29 @@ impl<T> Deref for Shared<'_, T> {
     }
 }
 
-/// A cell.
-trait Cell {
-    fn load(&self) -> u64;
+impl<T> DerefMut for Shared<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match self {
+            Self::Own(cells) => cells,
+            Self::Lent(cells) => cells,
+        }
+    }
 }
 
-/// A cell that can be written.
-trait SharedCell: Cell {
-    /// Writes the low bits.
-    fn store(&self, bits: u64);
+/// A cell that becomes a plain number where a thread has it for itself.
+trait Alone: FromBytes + IntoBytes + Sized {
+    type Plain: FromBytes + IntoBytes + KnownLayout;
+
+    /// The same cells as plain numbers.
+    fn plain(cells: &mut [Self]) -> &mut [Self::Plain] {
+        // They have the same size and alignment.
+        <[Self::Plain]>::mut_from_bytes(cells.as_mut_bytes()).unwrap_or_default()
+    }
+
+    /// The same cells, to be read and written like those that are shared.
+    fn alone(cells: &mut [Self]) -> &[std::cell::Cell<Self::Plain>] {
+        std::cell::Cell::from_mut(Self::plain(cells)).as_slice_of_cells()
+    }
 }
 
 macro_rules! cell_types {
@@ -77,6 +92,25 @@ macro_rules! cell_types {
             fn store(&self, bits: u64) {
                 $atomic::store(self, bits as $plain, Relaxed);
             }
+        }
+
+        impl Cell for std::cell::Cell<$plain> {
+            #[inline(always)]
+            fn load(&self) -> u64 {
+                u64::from(self.get())
+            }
+        }
+
+        impl SharedCell for std::cell::Cell<$plain> {
+            #[inline(always)]
+            #[allow(clippy::cast_possible_truncation, reason = "the low bits are the element")]
+            fn store(&self, bits: u64) {
+                self.set(bits as $plain);
+            }
+        }
+
+        impl Alone for $atomic {
+            type Plain = $plain;
         }
     )*};
 }
@@ -112,9 +146,23 @@ macro_rules! on_shared_cells {
     };
 }
 
+/// Evaluates an expression on cells of any width that the thread has for itself; the last expression is the value for fixed ones.
+macro_rules! on_own_cells {
+    ($cells:expr, |$each:ident| $body:expr, $fixed:expr) => {
+        on_shared_cells!(
+            $cells,
+            |$each| {
+                let $each = Alone::alone($each);
+                $body
+            },
+            $fixed
+        )
+    };
+}
+
 /// Bytes as cells, shared.
 fn lent<T: FromBytes + IntoBytes + KnownLayout>(bytes: &mut [u8]) -> Option<Shared<'_, T>> {
-    <[T]>::mut_from_bytes(bytes).ok().map(|cells| Shared::Lent(&*cells))
+    <[T]>::mut_from_bytes(bytes).ok().map(Shared::Lent)
 }
 
 /// Bytes as cells.
@@ -187,14 +235,62 @@ impl<'a> Cells<'a> {
         on_shared_cells!(self, |cells| cells.get(cell).map(|cell| SharedCell::store(cell, bits)), None)
     }
 
-    /// Reads the cells of runs, moved by `shift`, into `out`; false if one is outside.
-    pub(crate) fn read<L: Lane>(&self, runs: &[Run], shift: i64, out: &mut [L]) -> bool {
-        on_cells!(self, |cells| read(cells, runs, shift, out))
+    /// Reads cells into `out`; false if one is outside.
+    pub(crate) fn read<L: Lane>(&self, places: Places<'_>, out: &mut [L]) -> bool {
+        on_cells!(self, |cells| read(cells, places, out))
     }
 
-    /// Reads `places[i]` into `out[i]` wherever the mask is not 0; false if one is outside.
-    pub(crate) fn gather<L: Lane>(&self, places: &[i64], mask: Option<&[u64]>, out: &mut [L]) -> bool {
-        on_cells!(self, |cells| gather(cells, places, mask, out))
+    /// Reads `places[i] + shift` into `out[i]` wherever the mask is not 0; false if one is outside.
+    pub(crate) fn gather<L: Lane>(&self, places: &[i64], shift: i64, mask: Option<&[u64]>, out: &mut [L]) -> bool {
+        on_cells!(self, |cells| gather(cells, places, shift, mask, out))
+    }
+
+    /// [`Cells::read`], of cells that the thread has for itself.
+    pub(crate) fn read_alone<L: Lane>(&mut self, places: Places<'_>, out: &mut [L]) -> bool {
+        on_own_cells!(self, |cells| read(cells, places, out), self.read(places, out))
+    }
+
+    /// [`Cells::write`], to cells that the thread has for itself.
+    pub(crate) fn write_alone<L: Lane>(&mut self, places: Places<'_>, values: &[L]) -> bool {
+        on_own_cells!(self, |cells| write(cells, places, values), false)
+    }
+
+    /// `len` neighbouring cells as `float32`, to be written, if the thread has them for itself.
+    pub(crate) fn own_floats(&mut self, first: i64, len: usize) -> Option<&mut [f32]> {
+        let Self::U32(cells) = self else { return None };
+        let first = usize::try_from(first).ok()?;
+        let cells = cells.get_mut(first..first.checked_add(len)?)?;
+        <[f32]>::mut_from_bytes(cells.as_mut_bytes()).ok()
+    }
+
+    /// Cells that nobody writes as long as the result lives.
+    pub(crate) fn freeze(&mut self) -> Cells<'_> {
+        match self {
+            Self::U8(cells) => Cells::FixedU8(Alone::plain(cells)),
+            Self::U16(cells) => Cells::FixedU16(Alone::plain(cells)),
+            Self::U32(cells) => Cells::FixedU32(Alone::plain(cells)),
+            Self::U64(cells) => Cells::FixedU64(Alone::plain(cells)),
+            Self::FixedU8(cells) => Cells::FixedU8(cells),
+            Self::FixedU16(cells) => Cells::FixedU16(cells),
+            Self::FixedU32(cells) => Cells::FixedU32(cells),
+            Self::FixedU64(cells) => Cells::FixedU64(cells),
+        }
+    }
+
+    /// Whether they may be written.
+    pub(crate) fn can_be_written(&self) -> bool {
+        on_shared_cells!(self, |_cells| true, false)
+    }
+
+    /// The cells of ranges, each of which begins where the one before ends, or later.
+    pub(crate) fn parts(&mut self, ranges: &[Range<usize>]) -> Vec<Cells<'_>> {
+        match self {
+            Self::U8(cells) => parts(cells, ranges).map(Cells::U8).collect(),
+            Self::U16(cells) => parts(cells, ranges).map(Cells::U16).collect(),
+            Self::U32(cells) => parts(cells, ranges).map(Cells::U32).collect(),
+            Self::U64(cells) => parts(cells, ranges).map(Cells::U64).collect(),
+            Self::FixedU8(_) | Self::FixedU16(_) | Self::FixedU32(_) | Self::FixedU64(_) => Vec::new(),
+        }
     }
 
     /// `len` neighbouring cells as `float32`, if they are not written.
@@ -203,9 +299,9 @@ impl<'a> Cells<'a> {
         <[f32]>::ref_from_bytes(in_a_row(cells, first, len)?.as_bytes()).ok()
     }
 
-    /// Writes the low bits of the values to the cells of runs, moved by `shift`; false if one is outside, or not to be written.
-    pub(crate) fn write<L: Lane>(&self, runs: &[Run], shift: i64, values: &[L]) -> bool {
-        on_shared_cells!(self, |cells| write(cells, runs, shift, values), false)
+    /// Writes the low bits of the values to cells; false if one is outside, or not to be written.
+    pub(crate) fn write<L: Lane>(&self, places: Places<'_>, values: &[L]) -> bool {
+        on_shared_cells!(self, |cells| write(cells, places, values), false)
     }
 
     /// Copies the cells to little-endian bytes, on several threads where there are many; excess bytes or cells are left alone.
@@ -221,174 +317,19 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// `len` neighbouring cells; `None` if one is outside the allocation.
-#[inline]
-fn in_a_row<T>(cells: &[T], first: i64, len: usize) -> Option<&[T]> {
-    let first = usize::try_from(first).ok()?;
-    cells.get(first..first.checked_add(len)?)
-}
-
-/// The cells of a run from its first to its last one, and the distance of its cells; `None` if that is not positive or one is
-/// outside the allocation.
-#[inline]
-fn at_distances<'a, T>(cells: &'a [T], first: i64, run: &Run) -> Option<(&'a [T], usize)> {
-    let (first, step) = (usize::try_from(first).ok()?, usize::try_from(run.step).ok().filter(|&step| step > 0)?);
-    let last = run.len.checked_sub(1)?.checked_mul(step)?.checked_add(first)?;
-    Some((cells.get(first..=last)?, step))
-}
-
-/// Calls `each` with the position and the cell of `len` cells that lie `step` apart.
-///
-/// Returns false if a cell is outside the allocation or `each` returns false for one; it may have been called for any
-/// of the cells then.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-pub(crate) fn for_each_cell<T>(
-    cells: &[T],
-    first: i64,
-    step: i64,
-    len: usize,
-    mut each: impl FnMut(usize, &T) -> bool,
-) -> bool {
-    let Some(last) = len.checked_sub(1).and_then(|last| i64::try_from(last).ok()) else { return true };
-    let (Ok(from), Ok(to)) = (usize::try_from(first), usize::try_from(first.wrapping_add(last.wrapping_mul(step))))
-    else {
-        return false;
-    };
-    let mut all = true;
-    // One branch for each kind of step, so that the contiguous and the constant case compile to simple loops.
-    match (step, cells.get(from..), usize::try_from(step)) {
-        (1, ..) => {
-            let Some(cells) = cells.get(from..from + len) else { return false };
-            for (at, cell) in cells.iter().enumerate() {
-                all &= each(at, cell);
-            }
-        }
-        (0, Some([cell, ..]), _) => (0..len).for_each(|at| all &= each(at, cell)),
-        (_, Some(cells), Ok(step @ 1..)) if to - from < cells.len() => {
-            for (at, cell) in cells.iter().step_by(step).take(len).enumerate() {
-                all &= each(at, cell);
-            }
-        }
-        (..0, ..) => {
-            let mut cell = first;
-            for at in 0..len {
-                let Some(here) = usize::try_from(cell).ok().and_then(|cell| cells.get(cell)) else { return false };
-                all &= each(at, here);
-                cell = cell.wrapping_add(step);
-            }
-        }
-        _ => return false,
-    }
-    all
-}
-
-/// A value of a vector register, with the bits of an element in its low bits.
-pub(crate) trait Lane: Copy {
-    fn of_bits(bits: u64) -> Self;
-    fn bits(self) -> u64;
-}
-
-impl Lane for u64 {
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the body of a hot loop")]
-    fn of_bits(bits: u64) -> Self {
-        bits
-    }
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the body of a hot loop")]
-    fn bits(self) -> u64 {
-        self
-    }
-}
-
-impl Lane for f32 {
-    #[inline(always)]
-    #[expect(clippy::inline_always, clippy::cast_possible_truncation, reason = "hot; the low bits are the element")]
-    fn of_bits(bits: u64) -> Self {
-        Self::from_bits(bits as u32)
-    }
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the body of a hot loop")]
-    fn bits(self) -> u64 {
-        self.to_bits().into()
-    }
-}
-
-/// Reads the cells of runs, moved by `shift`, into `out`; false if one is outside the allocation.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn read<T: Cell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, out: &mut [L]) -> bool {
-    let mut last: Option<&Run> = None;
-    runs.iter().all(|run| {
-        let previous = last.replace(run);
-        // The same cells again, as when an operand does not depend on one of the loops.
-        if let Some(same) = previous.filter(|other| other.has_the_cells_of(run))
-            && run.at + run.len <= out.len()
-        {
-            out.copy_within(same.at..same.at + run.len, run.at);
-            return true;
-        }
-        let Some(out) = out.get_mut(run.at..run.at + run.len) else { return false };
-        let first = run.first.wrapping_add(shift);
-        if run.step == 0 {
-            let cell = usize::try_from(first).ok().and_then(|first| cells.get(first));
-            return cell.map(|cell| out.fill(L::of_bits(cell.load()))).is_some();
-        }
-        if run.step == 1 {
-            let Some(cells) = in_a_row(cells, first, run.len) else { return false };
-            out.iter_mut().zip(cells).for_each(|(out, cell)| *out = L::of_bits(cell.load()));
-            return true;
-        }
-        if let Some((cells, step)) = at_distances(cells, first, run) {
-            out.iter_mut().zip(cells.iter().step_by(step)).for_each(|(out, cell)| *out = L::of_bits(cell.load()));
-            return true;
-        }
-        let mut out = out.iter_mut();
-        for_each_cell(cells, first, run.step, run.len, |_, cell| {
-            out.next().map(|out| *out = L::of_bits(cell.load())).is_some()
-        })
-    })
-}
-
-/// Reads `places[i]` into `out[i]` wherever the mask is not 0; false if one is outside the allocation.
-fn gather<T: Cell, L: Lane>(cells: &[T], places: &[i64], mask: Option<&[u64]>, out: &mut [L]) -> bool {
-    let cell = |place: i64| cells.get(usize::try_from(place).unwrap_or(usize::MAX));
-    let read = |place: i64, out: &mut L| cell(place).map(|cell| *out = L::of_bits(cell.load())).is_some();
-    let pairs = places.iter().zip(out);
-    match mask {
-        None => pairs.fold(true, |all, (&place, out)| all & read(place, out)),
-        Some(mask) => pairs.zip(mask).fold(true, |all, ((&place, out), &mask)| all & (mask == 0 || read(place, out))),
-    }
-}
-
-/// Writes `values` to the cells of runs, moved by `shift`; false if one is outside the allocation.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn write<T: SharedCell, L: Lane>(cells: &[T], runs: &[Run], shift: i64, values: &[L]) -> bool {
-    runs.iter().all(|run| {
-        let Some(values) = values.get(run.at..run.at + run.len) else { return false };
-        let first = run.first.wrapping_add(shift);
-        if run.step == 1 {
-            let Some(cells) = in_a_row(cells, first, run.len) else { return false };
-            cells.iter().zip(values).for_each(|(cell, value)| cell.store(value.bits()));
-            return true;
-        }
-        if let Some((cells, step)) = at_distances(cells, first, run) {
-            cells.iter().step_by(step).zip(values).for_each(|(cell, value)| cell.store(value.bits()));
-            return true;
-        }
-        let mut values = values.iter();
-        for_each_cell(cells, first, run.step, run.len, |_, cell| {
-            values.next().map(|value| cell.store(value.bits())).is_some()
-        })
+/// The cells of ranges, as [`Cells::parts`] returns them.
+fn parts<'a, T>(mut cells: &'a mut [T], ranges: &[Range<usize>]) -> impl Iterator<Item = Shared<'a, T>> {
+    let mut end = 0;
+    ranges.iter().map(move |range| {
+        let (part, behind) = std::mem::take(&mut cells).split_at_mut(range.end - end);
+        let (_, part) = part.split_at_mut(range.start - end);
+        (cells, end) = (behind, range.end);
+        Shared::Lent(part)
     })
 }
 
 /// `len` zeros. The system finds memory when it is first written, so that the thread that writes pays for it.
-pub(crate) fn zeroed<T: FromZeros>(len: usize) -> Result<Vec<T>, OutOfMemory> {
+fn zeroed<T: FromZeros>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     T::new_vec_zeroed(len).map_err(|_| OutOfMemory)
 }
 

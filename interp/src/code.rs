@@ -266,6 +266,11 @@ impl VectorizedNest {
         self.inner.iter().fold(1, |count: u64, inner| count.saturating_mul(inner.extent)) >= BLOCK as u64
     }
 
+    /// Whether blocks may run strip by strip (`block_strips`).
+    pub(crate) fn only_computes(&self) -> bool {
+        matches!(self.phases.as_slice(), [phase] if phase.plan.only_computes && phase.turns.is_empty())
+    }
+
     /// Whether there are only loads, computations and stores of streams.
     pub(crate) fn is_plain(&self) -> bool {
         self.phases

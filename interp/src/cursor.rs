@@ -1,5 +1,7 @@
 //! The cells that an access with affine indices visits in the iterations of a loop nest.
 
+use std::ops::Range;
+
 use tilewright_ir::gcd;
 
 use crate::compile::MAX_NEST;
@@ -39,9 +41,38 @@ impl Run {
     }
 }
 
+/// The cells of a block.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'a> {
+    /// Where they are before they are moved by `shift`.
+    pub(crate) runs: &'a [Run],
+    pub(crate) shift: i64,
+    /// The same cells as neighbours, in another order, if they are neighbours.
+    pub(crate) row: Option<&'a Run>,
+}
+
+impl<'a> Places<'a> {
+    /// The cells of a run.
+    pub(crate) fn of(run: &'a Run) -> Self {
+        Self { runs: std::slice::from_ref(run), shift: 0, row: None }
+    }
+
+    /// Moves the cells further.
+    pub(crate) fn shifted(self, by: i64) -> Self {
+        Self { shift: self.shift.wrapping_add(by), ..self }
+    }
+
+    /// The cells in any order, in as few runs as are known.
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = Run> {
+        let runs = self.row.map_or(self.runs, std::slice::from_ref);
+        runs.iter().map(|run| Run { first: run.first.wrapping_add(self.shift), ..*run })
+    }
+}
+
 impl Cursor {
     /// A cursor over loops given as extent and distance in cells, outermost first. Returns `None` if a cell does not fit
     /// 63 bits or more than [`MAX_NEST`] loops remain after merging.
+    #[inline]
     pub(crate) fn new(slot: usize, first: i64, loops: impl DoubleEndedIterator<Item = (u64, i64)>) -> Option<Self> {
         let mut cursor = Self::default();
         cursor.set(slot, first, loops)?;
@@ -49,6 +80,7 @@ impl Cursor {
     }
 
     /// Makes it the cursor that [`Cursor::new`] returns.
+    #[inline]
     pub(crate) fn set(
         &mut self,
         slot: usize,
@@ -77,9 +109,45 @@ impl Cursor {
         Some(())
     }
 
+    /// Least and greatest cell.
+    pub(crate) fn span(&self) -> (i64, i64) {
+        self.span
+    }
+
+    /// Least and greatest cell of some iterations; `None` unless each iteration has a greater cell than the one before.
+    pub(crate) fn ascending_span(&self, iterations: &Range<u64>) -> Option<(i64, i64)> {
+        let mut span = 0;
+        for &(extent, step) in self.dims.iter().take(self.rank) {
+            (step > span).then_some(())?;
+            span += step * (extent - 1).cast_signed();
+        }
+        let cell = |mut rest: u64| {
+            let offset = |&(extent, step): &(u64, i64)| {
+                let at = rest % extent;
+                rest /= extent;
+                at.cast_signed() * step
+            };
+            self.first + self.dims.iter().take(self.rank).map(offset).sum::<i64>()
+        };
+        (!iterations.is_empty()).then(|| (cell(iterations.start), cell(iterations.end - 1)))
+    }
+
     /// Number of iterations in which the cells are evenly spaced.
     pub(crate) fn run_length(&self) -> u64 {
         self.dims[0].0.max(1)
+    }
+
+    /// The cells as neighbours, if they are neighbours and each is the cell of one iteration.
+    pub(crate) fn row(&self) -> Option<Run> {
+        let extents = self.dims.iter().take(self.rank).map(|&(extent, _)| extent);
+        let len = usize::try_from(extents.product::<u64>()).ok()?;
+        let is_row = usize::try_from(self.span.1.checked_sub(self.span.0)?).ok()?.checked_add(1) == Some(len);
+        (is_row && self.is_injective()).then_some(Run { at: 0, len, first: self.span.0, step: 1 })
+    }
+
+    /// The distance of the cells of neighbouring ones among these.
+    pub(crate) fn run_step(&self) -> i64 {
+        self.dims[0].1
     }
 
     /// Splits the iterations `start .. start + len` into runs of evenly spaced cells, which replace those in `runs`.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use rayon::ThreadPool;
 use tilewright_ir::{Bindings, Buffer, Scalar, ScalarType, StmtKind, gcd};
 
 use crate::block_scratch::BlockScratch;
@@ -19,8 +20,10 @@ use crate::race::Race;
 pub(crate) struct Machine<'p> {
     pub(crate) program: &'p CompiledFunc<'p>,
     pub(crate) config: &'p Config,
-    /// Number of threads in the pool.
+    /// Number of threads, one of which runs the program.
     pub(crate) threads: usize,
+    /// The others, if there are any.
+    pub(crate) pool: Option<&'p ThreadPool>,
 }
 
 /// The state of one thread.
@@ -186,6 +189,9 @@ impl Machine<'_> {
             let fuel = self.config.fuel.unwrap_or_default();
             let message = format!("the loop would start {extent} iterations, more than are left of {fuel}");
             return Err(self.trap(TrapKind::FuelExhausted, message, inner.site, frame));
+        }
+        if let Some(outcome) = self.run_flat(inner, min, extent, frame) {
+            return outcome;
         }
         if self.should_spread(inner, extent, frame) {
             return self.run_parallel(inner, min, extent, frame);

@@ -13,8 +13,9 @@
 //!
 //! Inside, `compile` turns statements into register code (`code`), and `exec` runs it one iteration at a time. Innermost nests
 //! run a block of iterations at a time: `block_build` makes a plan (`block_plan`) of a body, `block_run` enters a nest,
-//! `block_scratch` knows which cells a block has, and `block_exec` and `block_ops` run its operations. `cells` is the memory,
-//! `spread` distributes loops over threads, and `independence` decides which serial loops may be distributed.
+//! `block_scratch` knows which cells a block has, and `block_exec` and `block_ops` run its operations; `block_strips` does where rows
+//! are long. `cells` is the memory, `spread` distributes loops over threads, each of which gets its `parts` of the memory, and
+//! `independence` decides which serial loops may be distributed.
 //!
 //! ```
 //! use tilewright_interp::{Arguments, Config, Tensor, fill, run};
@@ -39,10 +40,14 @@
 mod arguments;
 mod block_build;
 mod block_exec;
+mod block_loops;
 mod block_ops;
 mod block_plan;
+mod block_reduce;
 mod block_run;
 mod block_scratch;
+mod block_strips;
+mod cell_runs;
 mod cells;
 mod code;
 mod compile;
@@ -55,6 +60,7 @@ mod inputs;
 mod memory;
 mod num;
 mod ops;
+mod parts;
 mod race;
 pub mod reference;
 mod run;

@@ -3,17 +3,25 @@
 //! The cells of an allocation are as wide as the narrowest element of any buffer that aliases it;
 //! a wider element takes several cells, little endian.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use tilewright_ir::ScalarType;
 
-use crate::cells::{Cells, Lane};
-use crate::cursor::Run;
+use crate::cell_runs::Lane;
+use crate::cells::Cells;
+use crate::cursor::{Places, Run};
 use crate::written::Written;
 
-/// An allocation.
+/// An allocation, or a part of one.
+///
+/// A thread that holds the only reference to it reads and writes many cells at once; others share it.
 pub(crate) struct Memory<'a> {
     cells: Cells<'a>,
-    /// The cells that are defined; `None` if all are.
-    defined: Option<Written>,
+    /// Number of cells of the allocation before the first one of the part.
+    start: usize,
+    /// The cells of the allocation that are defined; `None` if all are.
+    defined: Option<Arc<Written>>,
     /// Whether a cell must be defined to be read.
     pub(crate) check: bool,
     /// Number of the allocation, for the race check.
@@ -31,6 +39,9 @@ pub(crate) enum Definedness {
     Checked,
 }
 
+/// Least number of cells that are read or written differently by a thread that has them for itself.
+const MIN_ALONE: usize = 32;
+
 /// The memory for an allocation is not available.
 pub(crate) struct OutOfMemory;
 
@@ -39,9 +50,9 @@ impl<'a> Memory<'a> {
     pub(crate) fn of_cells(cells: Cells<'a>, definedness: Definedness, id: usize) -> Result<Self, OutOfMemory> {
         let defined = match definedness {
             Definedness::Untracked => None,
-            Definedness::Tracked | Definedness::Checked => Some(Written::none(cells.len())?),
+            Definedness::Tracked | Definedness::Checked => Some(Arc::new(Written::none(cells.len())?)),
         };
-        Ok(Self { cells, defined, check: definedness == Definedness::Checked, id })
+        Ok(Self { cells, start: 0, defined, check: definedness == Definedness::Checked, id })
     }
 
     /// `len` cells of `width` bytes (1, 2, 4 or 8), all 0, and undefined if that is tracked.
@@ -49,53 +60,127 @@ impl<'a> Memory<'a> {
         Self::of_cells(Cells::zeroed(width, len)?, definedness, id)
     }
 
+    /// Whether [`Memory::parts`] can make parts of these ranges: each begins where the one before ends, or later.
+    pub(crate) fn can_be_parted(&self, ranges: &[Range<usize>]) -> bool {
+        let (start, end) = (self.start, self.len());
+        let is_inside = |range: &Range<usize>| start <= range.start && range.start <= range.end && range.end <= end;
+        self.cells.can_be_written()
+            && ranges.iter().all(is_inside)
+            && ranges.is_sorted_by(|before, behind| before.end <= behind.start)
+    }
+
+    /// Parts of the memory with the cells of ranges. In a part the other cells are outside of the allocation.
+    pub(crate) fn parts(&mut self, ranges: &[Range<usize>]) -> Vec<Memory<'_>> {
+        let Self { cells, start, defined, check, id } = self;
+        let places: Vec<_> = ranges.iter().map(|range| range.start - *start..range.end - *start).collect();
+        let part = |(cells, range): (_, &Range<usize>)| Memory {
+            cells,
+            start: range.start,
+            defined: defined.clone(),
+            check: *check,
+            id: *id,
+        };
+        cells.parts(&places).into_iter().zip(ranges).map(part).collect()
+    }
+
+    /// The memory as one that nobody writes as long as the result lives.
+    pub(crate) fn freeze(&mut self) -> Memory<'_> {
+        Memory {
+            cells: self.cells.freeze(),
+            start: self.start,
+            defined: self.defined.clone(),
+            check: self.check,
+            id: self.id,
+        }
+    }
+
     /// Whether the cells are bytes that somebody else owns.
     pub(crate) fn is_lent(&self) -> bool {
         self.cells.is_lent()
     }
 
-    /// Number of cells.
+    /// Number of cells from the start of the allocation to the last one.
     pub(crate) fn len(&self) -> usize {
-        self.cells.len()
+        self.start + self.cells.len()
+    }
+
+    /// What is added to the number of a cell of the allocation to get its place here.
+    fn shift(&self) -> i64 {
+        i64::try_from(self.start).map_or(i64::MIN, |start| -start)
     }
 
     /// The bits of a cell; `None` if it is outside the allocation.
     #[inline]
     pub(crate) fn get(&self, cell: usize) -> Option<u64> {
-        self.cells.get(cell)
+        self.cells.get(cell.wrapping_sub(self.start))
     }
 
     /// Writes the low bits to a cell and marks it defined; `None` if it is outside the allocation.
     #[inline]
     pub(crate) fn set(&self, cell: usize, bits: u64) -> Option<()> {
-        self.cells.set(cell, bits)?;
+        self.cells.set(cell.wrapping_sub(self.start), bits)?;
         if let Some(defined) = &self.defined {
             defined.set(cell)?;
         }
         Some(())
     }
 
-    /// Reads the cells of runs, moved by `shift`, into `out`; false if one is outside the allocation or undefined where that
+    /// Reads cells into `out`; false if one is outside the allocation or undefined where that
     /// is checked.
-    pub(crate) fn read_runs<L: Lane>(&self, runs: &[Run], shift: i64, out: &mut [L]) -> bool {
-        let readable = match &self.defined {
-            Some(defined) if self.check => runs.iter().all(|run| defined.has_run(run.first.wrapping_add(shift), run)),
+    pub(crate) fn read_places<L: Lane>(&self, places: Places<'_>, out: &mut [L]) -> bool {
+        self.are_readable(places) && self.cells.read(places.shifted(self.shift()), out)
+    }
+
+    /// The memory of a thread that has it for itself, unless it takes longer to find that out than it saves for so few cells.
+    fn alone(self: &mut Arc<Self>, cells: usize) -> Option<&mut Self> {
+        if cells >= MIN_ALONE && self.cells.can_be_written() { Arc::get_mut(self) } else { None }
+    }
+
+    /// [`Memory::read_places`], many cells at once where nobody else has a reference to the memory.
+    pub(crate) fn read_own<L: Lane>(self: &mut Arc<Self>, places: Places<'_>, out: &mut [L]) -> bool {
+        let here = places.shifted(self.shift());
+        self.are_readable(places)
+            && match self.alone(out.len()) {
+                Some(own) => own.cells.read_alone(here, out),
+                None => self.cells.read(here, out),
+            }
+    }
+
+    /// Whether cells may be read.
+    fn are_readable(&self, places: Places<'_>) -> bool {
+        match &self.defined {
+            Some(defined) if self.check => places.sorted().all(|run| defined.has_run(&run)),
             _ => true,
-        };
-        readable && self.cells.read(runs, shift, out)
+        }
     }
 
-    /// The elements of `len` neighbouring cells as `float32`, if nobody writes the memory and all of it is defined.
-    pub(crate) fn fixed_floats(&self, first: i64, len: usize) -> Option<&[f32]> {
-        if self.defined.is_some() { None } else { self.cells.fixed_floats(first, len) }
+    /// The elements of neighbouring cells as `float32`, if nobody writes the memory and they may be read.
+    pub(crate) fn fixed_floats(&self, run: &Run, shift: i64) -> Option<&[f32]> {
+        let floats = self.cells.fixed_floats(run.first.wrapping_add(shift).wrapping_add(self.shift()), run.len)?;
+        self.are_readable(Places::of(run).shifted(shift)).then_some(floats)
     }
 
-    /// Writes the low bits of the values to the cells of runs, moved by `shift`, and marks them defined; false if one is outside the
+    /// Writes the low bits of the values to cells and marks them defined; false if one is outside the
     /// allocation.
-    pub(crate) fn write_runs<L: Lane>(&self, runs: &[Run], shift: i64, values: &[L]) -> bool {
-        let written = self.cells.write(runs, shift, values);
-        let mark = |defined: &Written| runs.iter().all(|run| defined.set_run(run.first.wrapping_add(shift), run));
-        written && self.defined.as_ref().is_none_or(mark)
+    pub(crate) fn write_places<L: Lane>(self: &mut Arc<Self>, places: Places<'_>, values: &[L]) -> bool {
+        let here = places.shifted(self.shift());
+        let written = match self.alone(values.len()) {
+            Some(own) => own.cells.write_alone(here, values),
+            None => self.cells.write(here, values),
+        };
+        written && self.mark(places)
+    }
+
+    /// Marks cells as defined; false if one is outside the allocation.
+    pub(crate) fn mark(&self, places: Places<'_>) -> bool {
+        self.defined.as_ref().is_none_or(|defined| places.sorted().all(|run| defined.set_run(&run)))
+    }
+
+    /// Neighbouring cells as `float32`, to be written and marked as defined; `None` if others share them.
+    pub(crate) fn own_floats(self: &mut Arc<Self>, run: &Run, shift: i64) -> Option<&mut [f32]> {
+        let own = self.alone(run.len)?;
+        let first = run.first.wrapping_add(shift).wrapping_add(own.shift());
+        own.cells.own_floats(first, run.len)
     }
 
     /// Reads `cells[i]` into `out[i]` wherever the mask is not 0; false if one is outside the allocation or undefined
@@ -104,7 +189,7 @@ impl<'a> Memory<'a> {
         let is_readable = |(at, &cell): (usize, &i64)| {
             mask.is_some_and(|mask| mask[at] == 0) || self.is_readable(usize::try_from(cell).unwrap_or(usize::MAX))
         };
-        (!self.check || cells.iter().enumerate().all(is_readable)) && self.cells.gather(cells, mask, out)
+        (!self.check || cells.iter().enumerate().all(is_readable)) && self.cells.gather(cells, self.shift(), mask, out)
     }
 
     /// Writes `values[i]` to `cells[i]` wherever the mask is not 0; false if one is outside the allocation.

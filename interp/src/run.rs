@@ -20,7 +20,7 @@ use crate::race::Race;
 use crate::reference;
 use crate::tensor::Tensor;
 
-/// Stack of each thread that runs a program, in bytes: allocations in one another recurse, with 1 KiB of stack for each in a
+/// Stack of each thread that helps to run a program, in bytes: allocations in one another recurse, with 1 KiB of stack for each in a
 /// release build and 4 KiB in one without optimization. Readers open at most some thousand of them.
 const STACK_BYTES: usize = 16 << 20;
 
@@ -92,17 +92,33 @@ fn run_function(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Resul
         race: config.observers.race.then(|| Box::new(Race::new())),
     };
     let stored = stored_data_vars(func);
-    let mut held = hold_arguments(func, args, &stored)?;
-    let machine = Machine { program: &program, config, threads };
-    let (report, flags) = execute(func, args, &machine, &setup, &mut held, frame)?;
+    let pool = Pool::of(threads)?;
+    let machine = Machine { program: &program, config, threads, pool: pool.0.as_ref() };
+    let mut held = Vec::with_capacity(args.params.len());
+    let result = hold_arguments(func, args, &stored, &mut held)
+        .map_err(RunError::Input)
+        .and_then(|()| execute(func, args, &machine, &setup, &mut held, frame));
+    let Ok((report, flags)) = result else {
+        give_back(args, held);
+        return result.map(|(report, _)| report);
+    };
     for (position, flags) in flags {
-        if let (Some(Argument::Tensor(tensor)), Some(Held::Own(bytes))) =
+        if let (Some(Argument::Tensor(tensor)), Some(Held::Own(bytes) | Held::Taken(bytes))) =
             (args.params.get_mut(position), held.get_mut(position))
         {
             tensor.replace(std::mem::take(bytes), flags);
         }
     }
     Ok(report)
+}
+
+/// Gives tensors their bytes back after a trap.
+fn give_back(args: &mut Arguments, held: Vec<Held>) {
+    for (arg, held) in args.params.iter_mut().zip(held) {
+        if let (Argument::Tensor(tensor), Held::Taken(bytes)) = (arg, held) {
+            tensor.give_back(bytes);
+        }
+    }
 }
 
 /// For a parameter whose memory was its bytes: its position, and whether each lane is defined, if not all are.
@@ -120,15 +136,12 @@ fn execute<'m>(
 ) -> Result<(Report, Vec<Flags>), RunError> {
     let passed = load_arguments(func, args, machine.config, setup, held, &mut frame)?;
     let nodes = &machine.program.nodes;
-    if machine.threads == 1 {
-        machine.run_nodes(nodes, &mut frame)?;
-    } else {
-        with_pool(machine.threads, || machine.run_nodes(nodes, &mut frame))??;
-    }
+    machine.run_nodes(nodes, &mut frame)?;
     let stored = stored_data_vars(func);
     let mut flags = Vec::new();
     // Only here are the arguments changed: a trap has returned before.
-    for (position, memory, view) in passed {
+    for (position, view) in passed {
+        let Some(memory) = frame.memories.get(view.slot).and_then(Option::as_deref) else { continue };
         let buffer = func.params.get(position).and_then(|param| func.param_buffer(param));
         if buffer.is_some_and(|buffer| !stored.contains(&buffer.data)) {
             continue;
@@ -139,7 +152,7 @@ fn execute<'m>(
             if memory.is_lent() {
                 flags.push((position, memory.flags(view.per_lane)));
             } else if packed && memory.len() == tensor.lane_count() * view.per_lane {
-                tensor.read_from(&memory, view.per_lane);
+                tensor.read_from(memory, view.per_lane);
             } else {
                 for_each_lane(tensor.dtype().lanes, &view, |lane, cell| {
                     let raw = memory.get_wide(cell, view.per_lane, view.width).unwrap_or(0);
@@ -153,19 +166,33 @@ fn execute<'m>(
     Ok((Report { iterations, parallel_loops, threads: machine.threads }, flags))
 }
 
-/// Calls a function on the threads of a pool. A thread keeps the pool that it last used, because starting threads takes longer
-/// than running a small program.
-fn with_pool<R: Send>(threads: usize, call: impl FnOnce() -> R + Send) -> Result<R, Diagnostic> {
-    thread_local! {
-        static KEPT: Cell<Option<ThreadPool>> = const { Cell::new(None) };
+thread_local! {
+    /// The pool that a thread last used. It is kept, because starting threads takes longer than running a small program.
+    static KEPT: Cell<Option<ThreadPool>> = const { Cell::new(None) };
+}
+
+/// The threads that help the one that runs a program, if it may have any.
+struct Pool(Option<ThreadPool>);
+
+impl Pool {
+    /// All threads but the one that runs the program.
+    fn of(threads: usize) -> Result<Self, Diagnostic> {
+        let Some(others) = threads.checked_sub(1).filter(|&others| others > 0) else { return Ok(Self(None)) };
+        let kept = KEPT.take().filter(|pool| pool.current_num_threads() == others);
+        let make = || ThreadPoolBuilder::new().num_threads(others).stack_size(STACK_BYTES).build();
+        let pool = kept.map_or_else(make, Ok).map_err(|error| {
+            Diagnostic::error("threads", None, format!("{threads} threads cannot be started: {error}"))
+        })?;
+        Ok(Self(Some(pool)))
     }
-    let kept = KEPT.take().filter(|pool| pool.current_num_threads() == threads);
-    let made = kept.map_or_else(|| ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build(), Ok);
-    let pool = made
-        .map_err(|error| Diagnostic::error("threads", None, format!("{threads} threads cannot be started: {error}")))?;
-    let result = pool.install(call);
-    KEPT.set(Some(pool));
-    Ok(result)
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0.take() {
+            KEPT.set(Some(pool));
+        }
+    }
 }
 
 /// The bytes of an argument while a program runs on them.
@@ -175,11 +202,18 @@ enum Held {
     Shared(Arc<Vec<u8>>),
     /// Bytes that the program writes and that become the tensor's.
     Own(Vec<u8>),
+    /// Those that were the tensor's, which has none in the meantime.
+    Taken(Vec<u8>),
 }
 
 /// The bytes that the memory of each parameter can be made of: those of its tensor, or a copy if the program writes it and
 /// may trap.
-fn hold_arguments(func: &PrimFunc, args: &mut Arguments, stored: &[Var]) -> Result<Vec<Held>, Diagnostic> {
+fn hold_arguments(
+    func: &PrimFunc,
+    args: &mut Arguments,
+    stored: &[Var],
+    held: &mut Vec<Held>,
+) -> Result<(), Diagnostic> {
     let hold = |(param, arg): (&Var, &mut Argument)| {
         let (Some(buffer), Argument::Tensor(tensor)) = (func.param_buffer(param), arg) else {
             return Ok(Held::Nothing);
@@ -189,7 +223,7 @@ fn hold_arguments(func: &PrimFunc, args: &mut Arguments, stored: &[Var]) -> Resu
         }
         let refused = || argument_error(format!("there is no memory for parameter `{buffer}`"));
         if let Some(bytes) = tensor.take_undefined() {
-            return Ok(Held::Own(bytes));
+            return Ok(Held::Taken(bytes));
         }
         if tensor.is_none_defined() {
             let bytes = Tensor::undefined(tensor.dtype(), tensor.shape()).map(Tensor::into_bytes);
@@ -203,7 +237,10 @@ fn hold_arguments(func: &PrimFunc, args: &mut Arguments, stored: &[Var]) -> Resu
         bytes.extend_from_slice(tensor.bytes());
         Ok(Held::Own(bytes))
     };
-    func.params.iter().zip(&mut args.params).map(hold).collect()
+    for pair in func.params.iter().zip(&mut args.params) {
+        held.push(hold(pair)?);
+    }
+    Ok(())
 }
 
 /// The memory that the bytes of an argument are; `None` if they cannot be.
@@ -211,7 +248,7 @@ fn cells_of(held: &mut Held, width: u64) -> Option<Cells<'_>> {
     match held {
         Held::Nothing => None,
         Held::Shared(bytes) => Cells::fixed(width, bytes),
-        Held::Own(bytes) => Cells::lent(width, bytes),
+        Held::Own(bytes) | Held::Taken(bytes) => Cells::lent(width, bytes),
     }
 }
 
@@ -248,8 +285,8 @@ fn static_views(setup: &Setup<'_>) -> Result<Vec<Option<Arc<View>>>, Diagnostic>
     setup.buffers.iter().map(view).collect()
 }
 
-/// Position of the parameter, its memory and its view, for each tensor argument.
-type LoadedTensors<'m> = Vec<(usize, Arc<Memory<'m>>, Arc<View>)>;
+/// Position of the parameter and its view, for each tensor argument.
+type LoadedTensors = Vec<(usize, Arc<View>)>;
 
 /// Makes the memory of the tensor arguments: of the bytes held for them, or a copy.
 ///
@@ -257,14 +294,14 @@ type LoadedTensors<'m> = Vec<(usize, Arc<Memory<'m>>, Arc<View>)>;
 /// Two parameters share a data variable, a view starts before its memory, or there is not enough memory.
 fn load_arguments<'m>(
     func: &PrimFunc,
-    args: &Arguments,
+    args: &mut Arguments,
     config: &Config,
     setup: &Setup<'_>,
     held: &'m mut [Held],
     frame: &mut Frame<'m>,
-) -> Result<LoadedTensors<'m>, Diagnostic> {
+) -> Result<LoadedTensors, Diagnostic> {
     let mut passed = LoadedTensors::new();
-    for (position, ((param, arg), held)) in func.params.iter().zip(&args.params).zip(held).enumerate() {
+    for (position, ((param, arg), held)) in func.params.iter().zip(&mut args.params).zip(held).enumerate() {
         let (Some(buffer), Argument::Tensor(tensor)) = (func.param_buffer(param), arg) else { continue };
         let number = setup.buffers.iter().position(|other| other == buffer).unwrap_or(0);
         let Some(view) = frame.views[number].clone() else { continue };
@@ -292,6 +329,12 @@ fn load_arguments<'m>(
             (false, false) => Definedness::Tracked,
         };
         let is_packed = fits && buffer.strides.is_none() && view.offset == 0 && (whole || tensor.is_none_defined());
+        if let Held::Taken(bytes) = held
+            && !(is_packed && Cells::lent(view.width, bytes).is_some())
+        {
+            tensor.give_back(std::mem::take(bytes));
+            *held = Held::Nothing;
+        }
         let cells = if is_packed { cells_of(held, view.width) } else { None };
         let memory = match cells {
             Some(cells) => Memory::of_cells(cells, definedness, id),
@@ -300,7 +343,7 @@ fn load_arguments<'m>(
             }
             None => Memory::new(view.width, count, definedness, id),
         };
-        let memory = Arc::new(memory.map_err(|_| refused())?);
+        let memory = memory.map_err(|_| refused())?;
         if !is_packed && !tensor.is_none_defined() {
             for_each_lane(buffer.dtype.lanes, &view, |lane, cell| {
                 if tensor.is_defined(lane) {
@@ -308,8 +351,8 @@ fn load_arguments<'m>(
                 }
             });
         }
-        frame.memories[view.slot] = Some(Arc::clone(&memory));
-        passed.push((position, memory, view));
+        frame.memories[view.slot] = Some(Arc::new(memory));
+        passed.push((position, view));
     }
     Ok(passed)
 }

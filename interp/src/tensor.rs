@@ -346,12 +346,17 @@ impl Tensor {
         }
     }
 
-    /// The bytes, all 0, if no lane was ever defined and nobody shares them; others, which no memory was found for yet, take their
-    /// place.
+    /// Takes the bytes, all 0, if no lane was ever defined and nobody shares them. [`Tensor::replace`] or [`Tensor::give_back`] must
+    /// follow.
     pub(crate) fn take_undefined(&mut self) -> Option<Vec<u8>> {
         let (Defined::None, Some(bytes)) = (&self.defined, Arc::get_mut(&mut self.bytes)) else { return None };
-        let others = zeros(bytes.len()).ok()?;
-        Some(std::mem::replace(bytes, others))
+        Some(std::mem::take(bytes))
+    }
+
+    /// Takes back the bytes that it gave away. No lane is defined, as before.
+    pub(crate) fn give_back(&mut self, mut bytes: Vec<u8>) {
+        bytes.fill(0);
+        self.bytes = Arc::new(bytes);
     }
 
     /// Writes the bytes of a large tensor without defined elements on all threads, so that the system has found memory for them before a

@@ -1,107 +1,188 @@
 //! Which cells of an allocation were written.
 //!
-//! There is a flag for each cell, and one for each row of [`ROW`] cells that was written at once: neighbours are usually
-//! written together, and then the flags of rows are all that is set and tested. A cell was written if either flag is set.
+//! There are two flags for each cell, a bit and a byte, and one for all cells; a cell was written if one of these is set. Neighbours
+//! that are written at once set bits, many with one store of a word. Single cells set bytes, which threads can do side by side
+//! without a read-modify-write of the word that the cells share. There are no bits and no bytes before one is set.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::cells::{CELLS_OF_A_TASK, for_each_cell, zeroed};
+use crate::cell_runs::for_each_cell;
+use crate::cells::CELLS_OF_A_TASK;
 use crate::cursor::Run;
 use crate::memory::OutOfMemory;
 
-/// Number of cells in a row.
-const ROW: usize = 64;
+/// Number of bits in a word.
+const WORD: usize = 64;
+
+/// Least number of neighbours that set bits: setting some of the bits of a word takes as long as setting some bytes.
+const MIN_NEIGHBOURS: usize = 16;
+
+/// A word and some of its bits.
+type Part<'a> = (&'a AtomicU64, u64);
+
+/// Words all of whose bits are meant, and one before and one behind them.
+type Parts<'a> = (Option<Part<'a>>, &'a [AtomicU64], Option<Part<'a>>);
 
 /// The flags of an allocation. Threads share them.
 pub(crate) struct Written {
-    cells: Vec<AtomicU8>,
-    /// Cells behind the last whole row have flags of their own only.
-    rows: Vec<AtomicU8>,
+    /// Number of cells.
+    len: usize,
+    all: AtomicBool,
+    /// The bits; those behind the last cell are 0.
+    words: Flags<AtomicU64>,
+    bytes: Flags<AtomicU8>,
+}
+
+/// Flags that are all 0 when one is first set, and not in memory before.
+struct Flags<T> {
+    made: OnceLock<Vec<T>>,
+    len: usize,
+    /// Empty, with the memory that the flags will have, so that setting one cannot fail.
+    reserved: Mutex<Vec<T>>,
+}
+
+impl<T: Default> Flags<T> {
+    fn none(len: usize) -> Result<Self, OutOfMemory> {
+        let mut reserved = Vec::new();
+        reserved.try_reserve_exact(len).map_err(|_| OutOfMemory)?;
+        Ok(Self { made: OnceLock::new(), len, reserved: Mutex::new(reserved) })
+    }
+
+    /// The flags, to set some.
+    fn to_set(&self) -> &[T] {
+        self.made.get_or_init(|| {
+            let mut flags = std::mem::take(&mut *self.reserved.lock().unwrap_or_else(PoisonError::into_inner));
+            flags.resize_with(self.len, T::default);
+            flags
+        })
+    }
+
+    /// The flags; none if none was set.
+    fn known(&self) -> &[T] {
+        self.made.get().map_or(&[], Vec::as_slice)
+    }
 }
 
 fn set(flag: &AtomicU8) {
     flag.store(1, Relaxed);
 }
 
-fn is_set(flag: &AtomicU8) -> bool {
-    flag.load(Relaxed) != 0
-}
-
 impl Written {
     /// Flags of `len` cells, none of which was written.
     pub(crate) fn none(len: usize) -> Result<Self, OutOfMemory> {
-        Ok(Self { cells: zeroed(len)?, rows: zeroed(len / ROW)? })
+        let (words, bytes) = (Flags::none(len.div_ceil(WORD))?, Flags::none(len)?);
+        Ok(Self { len, all: AtomicBool::new(false), words, bytes })
     }
 
     /// Sets the flag of a cell; `None` if it is outside the allocation.
     #[inline]
     pub(crate) fn set(&self, cell: usize) -> Option<()> {
-        self.cells.get(cell).map(set)
+        self.bytes.to_set().get(cell).map(set)
     }
 
     /// Whether a cell was written; false if it is outside the allocation.
     #[inline]
     pub(crate) fn get(&self, cell: usize) -> bool {
-        self.cells.get(cell).is_some_and(is_set) || self.rows.get(cell / ROW).is_some_and(is_set)
+        let has_bit = |word: &AtomicU64| word.load(Relaxed) >> (cell % WORD) & 1 != 0;
+        let has_byte = |byte: &AtomicU8| byte.load(Relaxed) != 0;
+        self.words.known().get(cell / WORD).is_some_and(has_bit)
+            || self.bytes.known().get(cell).is_some_and(has_byte)
+            || cell < self.len && self.all.load(Relaxed)
     }
 
-    /// Sets the flags of a run whose first cell is `first`; false if a cell is outside the allocation.
-    pub(crate) fn set_run(&self, first: i64, run: &Run) -> bool {
-        if let (1, Ok(first)) = (run.step, usize::try_from(first)) {
+    /// Sets the flags of a run; false if a cell is outside the allocation.
+    pub(crate) fn set_run(&self, run: &Run) -> bool {
+        if let (1, MIN_NEIGHBOURS.., Ok(first)) = (run.step, run.len, usize::try_from(run.first)) {
             return self.set_range(first, run.len).is_some();
         }
-        for_each_cell(&self.cells, first, run.step, run.len, |_, flag| {
+        for_each_cell(self.bytes.to_set(), run.first, run.step, run.len, |_, flag| {
             set(flag);
             true
         })
     }
 
-    /// Sets the flags of neighbours: of whole rows, and of the cells before and behind them.
+    /// Sets the bits of neighbours; `None` if a cell is outside the allocation.
     fn set_range(&self, first: usize, len: usize) -> Option<()> {
-        let end = first.checked_add(len)?;
-        let (start_row, end_row) = (first.div_ceil(ROW), end / ROW);
-        if start_row >= end_row {
-            self.cells.get(first..end)?.iter().for_each(set);
+        let range = first..first.checked_add(len).filter(|&end| end <= self.len)?;
+        if range == (0..self.len) {
+            self.all.store(true, Relaxed);
             return Some(());
         }
-        let (before, behind) = (self.cells.get(first..start_row * ROW)?, self.cells.get(end_row * ROW..end)?);
-        self.rows.get(start_row..end_row)?.iter().chain(before).chain(behind).for_each(set);
+        let (before, whole, behind) = words_of(self.words.to_set(), &range)?;
+        for word in whole {
+            word.store(u64::MAX, Relaxed);
+        }
+        // Another thread may write the other cells of these words at the same time.
+        for (word, bits) in before.into_iter().chain(behind) {
+            word.fetch_or(bits, Relaxed);
+        }
         Some(())
     }
 
-    /// Whether all cells of a run whose first cell is `first` were written; false if one is outside the allocation.
-    pub(crate) fn has_run(&self, first: i64, run: &Run) -> bool {
-        if let (1, Ok(first)) = (run.step, usize::try_from(first)) {
+    /// Whether all cells of a run were written; false if one is outside the allocation.
+    pub(crate) fn has_run(&self, run: &Run) -> bool {
+        if let (1, Ok(first)) = (run.step, usize::try_from(run.first)) {
             return first.checked_add(run.len).is_some_and(|end| self.has_range(first..end));
         }
-        let cell = |at: usize| run.step.checked_mul(i64::try_from(at).ok()?)?.checked_add(first);
+        let cell = |at: usize| run.step.checked_mul(i64::try_from(at).ok()?)?.checked_add(run.first);
         let cell = |at| cell(at).and_then(|cell| usize::try_from(cell).ok());
         let places = if run.step == 0 { run.len.min(1) } else { run.len };
         (0..places).all(|at| cell(at).is_some_and(|cell| self.get(cell)))
     }
 
     /// Whether all of these cells were written.
-    fn has_range(&self, range: Range<usize>) -> bool {
-        (range.start / ROW..range.end.div_ceil(ROW)).all(|row| {
-            let cells = (row * ROW).max(range.start)..((row + 1) * ROW).min(range.end);
-            let cells = self.cells.get(cells);
-            cells.is_some_and(|cells| self.rows.get(row).is_some_and(is_set) || cells.iter().all(is_set))
-        })
+    fn has_range(&self, cells: Range<usize>) -> bool {
+        if cells.end > self.len || self.all.load(Relaxed) {
+            return cells.end <= self.len;
+        }
+        let Some((before, whole, behind)) = words_of(self.words.known(), &cells) else { return self.has_flags(cells) };
+        let has_bits = |(word, bits): Part<'_>| word.load(Relaxed) & bits == bits;
+        let has_all =
+            |words: &[AtomicU64]| words.iter().fold(u64::MAX, |all, word| all & word.load(Relaxed)) == u64::MAX;
+        whole.chunks(WORD).all(has_all) && before.into_iter().chain(behind).all(has_bits) || self.has_flags(cells)
+    }
+
+    /// Whether each of these cells has a flag.
+    fn has_flags(&self, mut cells: Range<usize>) -> bool {
+        let bytes = self.bytes.known().get(cells.clone());
+        let has_bytes = bytes.is_some_and(|bytes| bytes.iter().all(|byte| byte.load(Relaxed) != 0));
+        has_bytes || cells.all(|cell| self.get(cell))
     }
 
     /// For each lane, which takes `cells` cells, whether all of them were written; `None` if they were in all lanes.
     pub(crate) fn lanes(&self, cells: usize) -> Option<Vec<bool>> {
-        let (len, cells) = (self.cells.len(), cells.max(1));
-        let tasks = (0..len.div_ceil(CELLS_OF_A_TASK)).into_par_iter().map(|task| task * CELLS_OF_A_TASK);
-        if tasks.all(|start| self.has_range(start..(start + CELLS_OF_A_TASK).min(len))) {
+        if self.has_range(0..self.len) {
             return None;
         }
-        let lanes = (0..len / cells).into_par_iter().with_min_len(CELLS_OF_A_TASK);
+        let cells = cells.max(1);
+        let lanes = (0..self.len / cells).into_par_iter().with_min_len(CELLS_OF_A_TASK);
         Some(lanes.map(|lane| (lane * cells..(lane + 1) * cells).all(|cell| self.get(cell))).collect())
     }
+}
+
+/// The words with the bits of cells: the one before the first word that has all of its cells among them, with these bits, the words
+/// that have, and the one behind them. `None` if there are none.
+fn words_of<'a>(words: &'a [AtomicU64], cells: &Range<usize>) -> Option<Parts<'a>> {
+    if cells.is_empty() {
+        return Some((None, &[], None));
+    }
+    words.get(cells.end.div_ceil(WORD) - 1)?;
+    let part = |number: usize| {
+        let (start, end) = (cells.start.max(number * WORD), cells.end.min(number * WORD + WORD));
+        let bits = u64::MAX >> (WORD - (end - start)) << (start - number * WORD);
+        words.get(number).map(|word| (word, bits))
+    };
+    let (first, end) = (cells.start.div_ceil(WORD), cells.end / WORD);
+    if first > end {
+        return Some((part(end), &[], None));
+    }
+    let before = if cells.start.is_multiple_of(WORD) { None } else { part(first - 1) };
+    let behind = if cells.end.is_multiple_of(WORD) { None } else { part(end) };
+    Some((before, words.get(first..end)?, behind))
 }
 
 #[cfg(test)]
@@ -123,28 +204,28 @@ mod tests {
 
     /// Both kinds of flags together are as one flag for each cell.
     #[test]
-    fn rows_and_cells_are_as_one_flag_for_each_cell() {
+    fn bits_and_bytes_are_as_one_flag_for_each_cell() {
         for (len, (first, count, step)) in
             [0, 1, 63, 64, 65, 127, 128, 200, 300].into_iter().flat_map(|len| RUNS.map(|run| (len, run)))
         {
             let written = Written::none(len).unwrap_or_else(|_| unreachable!("a few bytes"));
-            let run = |len| Run { at: 0, len, first: 0, step };
+            let run = |len| Run { at: 0, len, first, step };
             let places: Vec<i64> = (0i64..).take(count).map(|at| first + step * at).collect();
             let is_inside = places.iter().all(|&place| usize::try_from(place).is_ok_and(|place| place < len));
-            assert!(!written.has_run(first, &run(count)), "{first} {count} {step} of {len}");
-            assert_eq!(written.set_run(first, &run(count)), is_inside, "{first} {count} {step} of {len}");
+            assert!(!written.has_run(&run(count)), "{first} {count} {step} of {len}");
+            assert_eq!(written.set_run(&run(count)), is_inside, "{first} {count} {step} of {len}");
             if !is_inside {
                 continue;
             }
-            assert!(written.has_run(first, &run(count)));
+            assert!(written.has_run(&run(count)));
             let expected: Vec<bool> = (0i64..).take(len).map(|cell| places.contains(&cell)).collect();
             assert_eq!((0..len).map(|cell| written.get(cell)).collect::<Vec<_>>(), expected);
             assert_eq!(written.lanes(1).unwrap_or_else(|| vec![true; len]), expected);
             // One more neighbour was written only if it is one of the run's.
-            let next = Run { len: 2, step: 1, ..run(2) };
+            let next = |first| Run { len: 2, step: 1, first, ..run(2) };
             let has = |place: usize| expected.get(place).copied().unwrap_or(false);
             for (place, cell) in (0i64..).take(len).enumerate() {
-                assert_eq!(written.has_run(cell, &next), has(place) && has(place + 1), "{place}");
+                assert_eq!(written.has_run(&next(cell)), has(place) && has(place + 1), "{place}");
             }
         }
     }
