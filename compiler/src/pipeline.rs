@@ -16,6 +16,7 @@ pub mod executed;
 pub mod findings;
 pub mod limits;
 pub mod outcome;
+mod own_memory;
 pub mod pair;
 pub mod races;
 mod reading;

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Interval, Scope, Stmt, StmtKind, Var, gcd};
 
+use super::launch::bound_loops;
 use super::range::{Mode, Ranges, constant};
 
 /// A load or a store of a nest.
@@ -49,6 +50,7 @@ pub(crate) fn separates_in(vars: &[Var], nest: &Stmt, ranges: &Ranges, counts: i
         StmtKind::For(inner) => ranges.insert_loop(&inner.var, &inner.min, &inner.extent),
         // The work-items of a group share it.
         StmtKind::Allocate { buffer, .. } if buffer.scope == Scope::Shared => {}
+        StmtKind::Allocate { buffer, body } if buffer.scope == Scope::Local && !bound_loops(body).is_empty() => {}
         StmtKind::Allocate { buffer, .. } => private.push(buffer.data.clone()),
         StmtKind::Store { .. }
         | StmtKind::DeclBuffer { .. }

@@ -1,9 +1,9 @@
 //! How a text becomes programs: TVMScript, TVMScript with schedules on blocks, or TE.
 
 use tilewright_ir::phases::{grouped, plain_arrays, synchronized, unified};
-use tilewright_ir::{Buffer, Diagnostic, Module, PrimFunc, validate};
+use tilewright_ir::{BLOCK, Buffer, Diagnostic, Module, PrimFunc, validate};
 
-use super::{Program, Programs, scheduled};
+use super::{Program, Programs, own_memory, scheduled};
 use crate::block_schedule::reduced_in_order;
 use crate::passes::thread_sync;
 use crate::te;
@@ -111,7 +111,9 @@ fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Di
         })
         .collect();
     let programs = select(programs, function).map_err(|fault| vec![fault])?;
-    Ok(Programs { programs, warnings: Vec::new() })
+    let without_blocks = programs.iter().filter(|program| !program.func.body.has_attribute(BLOCK));
+    let faults: Vec<Diagnostic> = without_blocks.flat_map(|program| own_memory::refused(&program.func)).collect();
+    if faults.is_empty() { Ok(Programs { programs, warnings: Vec::new() }) } else { Err(faults) }
 }
 
 /// Reads the functions that a TE text lowers. If `function` names a Python function of the text, that function is called;

@@ -1,11 +1,11 @@
 //! `relayout --shape n,c,7,9`: a move for all extents. Its strategy is chosen at samples of the symbols, and its program is proved for all of
 //! them, with its kernel. Where that is not proved, the program applies both index maps to each logical index.
 
-use tilewright_ir::{BinaryOp, DataType, Expr, IndexMap, PrimFunc};
+use tilewright_ir::{BinaryOp, DataType, Expr, IndexMap, PrimFunc, Var};
 use tilewright_relayout::program::{Elements, moved, plain_of};
 use tilewright_relayout::{Maps, Sizes, Strategy, device};
 use tilewright_script::{Source, Symbols, read_index_map, read_shape};
-use tilewright_verify::{Judge, MapClaim, Obligation, Report};
+use tilewright_verify::{Judge, MapClaim, Obligation, Report, Verdict};
 
 use super::super::bitcast::{PairArgs, status};
 use super::super::exit::ExitStatus;
@@ -53,6 +53,13 @@ impl Sides {
         let (from, to) = (side("<A>", &pair.from)?, side("<B>", &pair.to)?);
         let element_bytes = dtype.scalar.bytes() * u64::from(dtype.lanes);
         Ok(Some(Self { from, to, extents, elements: Elements::zero(moved_type(dtype)), element_bytes }))
+    }
+
+    /// A symbol that is no extent of either memory by itself.
+    fn lost(&self) -> Option<Var> {
+        let sizes = || self.from.1.shape.iter().chain(&self.to.1.shape);
+        let is_bare = |var: &Var| sizes().any(|size| *size == Expr::from(var));
+        self.extents.iter().flat_map(Expr::vars).find(|var| !is_bare(var))
     }
 
     /// Whether B has as many slots as there are elements. `false` if that does not show in the products.
@@ -120,6 +127,14 @@ fn proved(sides: &Sides, judge: &Judge, global: &Global) -> Result<MoveReport, F
         Failure::plain("<--shape>", "symbolic-extent", texts.join("; "))
             .with_help("each symbolic extent has to be an extent of A's or of B's memory")
     })?;
+    if judged.reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_)))
+        && let Some(lost) = sides.lost()
+    {
+        let message =
+            format!("`{lost}` is no extent of A's memory, nor of B's, so that nothing says that it is at least 1");
+        return Err(Failure::plain("<--shape>", "symbolic-extent", message)
+            .with_help("give it as a number, or leave an axis of this extent whole on one side"));
+    }
     let mut verdicts = [from.keeps_all(judge), to.keeps_all(judge), judged.reports].concat();
     let is_proved = |func: &PrimFunc| {
         let reports = pair::validate(&plain, func, &[], judge).ok()?.reports;
@@ -137,15 +152,24 @@ fn proved(sides: &Sides, judge: &Judge, global: &Global) -> Result<MoveReport, F
         chosen
     });
     let kernel = chosen.as_ref().and_then(|one| device::kernel(&one.strategy, &one.sizes, &sides.elements));
-    let kernel = kernel.and_then(|func| {
-        verdicts.extend(is_proved(&func)?);
-        Some(func)
-    });
+    let kernel = kernel.and_then(|func| is_proved(&func).map(|reports| (func, reports)));
+    // The first one that is proved down to its kernel; the last one if none is.
     let func = chosen.as_ref().map_or(&plain, |chosen| &chosen.func);
-    let last = kernel.as_ref().unwrap_or(func).clone();
-    let program = Program { func: last, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
-    let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
-    let lowering = lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))?;
+    let candidates = kernel.iter().map(|(func, _)| (func, true)).chain([(func, false), (&plain, false)]);
+    let mut lowered = None;
+    for (candidate, is_kernel) in candidates {
+        let lowering = lowering_of(candidate, judge, global)?;
+        let is_done = lowering.steps.iter().flat_map(|step| &step.reports).all(|row| row.verdict.is_proved());
+        lowered = Some((is_kernel, lowering));
+        if is_done {
+            break;
+        }
+    }
+    let (is_kernel, lowering) = lowered.ok_or_else(|| Failure::Internal("a move has no program".into()))?;
+    let kernel = kernel.filter(|_| is_kernel).map(|(func, reports)| {
+        verdicts.extend(reports);
+        func
+    });
     verdicts.extend(lowering.steps.iter().flat_map(|step| step.reports.iter().cloned()));
     let source = match &lowering.kernels {
         Some(Ok(kernels)) => Some(kernels.plain().source.clone()),
@@ -175,6 +199,14 @@ fn proved(sides: &Sides, judge: &Judge, global: &Global) -> Result<MoveReport, F
         verdicts,
         ran: None,
     })
+}
+
+/// The steps from a program to its kernel.
+fn lowering_of(func: &PrimFunc, judge: &Judge, global: &Global) -> Result<pipeline::Lowering, Failure> {
+    let func = func.clone();
+    let program = Program { func, definition: None, written: None, assumed: Vec::new(), scheduled: Vec::new() };
+    let lowering = pipeline::lower(&program, judge, global.allow_unknown, &mut |_, _| {});
+    lowering.map_err(|fault| Failure::Internal(format!("{fault:?}")))
 }
 
 /// A strategy with its program for all extents.

@@ -202,19 +202,17 @@ impl Prover {
     pub fn digits_equal(&mut self, this: &Term, other: &Term, same: &Fact) -> Option<Vec<Fact>> {
         let indices = self.indices.clone();
         let is_index = |symbol: &Symbol| indices.contains(symbol);
+        let alike = |(left, right): &(Numeral, Numeral)| left.radices == right.radices && left.unit == right.unit;
+        let fine = numeral(this, &is_index).zip(numeral(other, &is_index));
         let coarse = coarse_numeral(this, &is_index).zip(coarse_numeral(other, &is_index));
-        let fine = numeral(this, &is_index).zip(numeral(other, &is_index))?;
-        // Digits with constant factors are tried first: if all are in range, no place needs to be merged.
-        let coarse = coarse.filter(|(left, right)| left.radices == right.radices && left.unit == right.unit);
-        if let Some((left, right)) = coarse.filter(|(left, _)| left.radices != fine.0.radices)
-            && let Some(ranges) = self.in_range(&left, &right)
-        {
-            return self.peel(this, other, same, &left, &right, &ranges);
+        let coarse = coarse.filter(|(left, _)| !left.radices.is_empty());
+        // No place needs to be merged where all digits are in range, as they are, or with constant factors in them.
+        for (left, right) in fine.iter().chain(&coarse).filter(|pair| alike(pair)) {
+            if let Some(ranges) = self.in_range(left, right) {
+                return self.peel(this, other, same, left, right, &ranges);
+            }
         }
-        let (mut left, mut right) = fine;
-        if left.radices != right.radices || left.unit != right.unit {
-            return None;
-        }
+        let (mut left, mut right) = fine.filter(alike)?;
         let mut position = 1;
         let mut ranges = Vec::new();
         while position < left.digits.len() {
