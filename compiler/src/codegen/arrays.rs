@@ -26,10 +26,10 @@ impl Writer {
             let message = format!("texture `{buffer}` is allocated inside a kernel, which has no images of its own");
             return Err(self.error(Refusal::Texture, message).with_help("allocate it around the loops"));
         }
-        // The group holds memory of work-items that is allocated around the loops over them.
+        // The group holds memory that is allocated around the loops over work-items and has elements for each of them.
         let is_thread = |tag: &ThreadTag| matches!(tag, ThreadTag::Thread(_));
         let is_of_one = self.launch.all_bound(&self.bound) || self.bound.iter().any(is_thread);
-        let is_of_all = buffer.scope == Scope::Local && !is_of_one;
+        let is_of_all = !is_of_one && self.launch.kept.contains(&buffer.data);
         let is_shared = buffer.scope == Scope::Shared || is_of_all;
         (if is_shared { self.check_group(buffer) } else { self.check_own(buffer) })?;
         let extents: Option<Vec<i128>> = buffer.shape.iter().map(constant).collect();

@@ -18,7 +18,9 @@ use std::fmt::Write as _;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Diagnostic, Expr, PrimFunc, SharedExpr, Stmt, StmtKind, ThreadTag, TypeClass, Var};
+use tilewright_ir::{
+    BinaryOp, Diagnostic, Expr, PrimFunc, Scope, SharedExpr, Stmt, StmtKind, ThreadTag, TypeClass, Var,
+};
 
 use super::checked::Site;
 use super::code::PREFIX;
@@ -188,8 +190,8 @@ impl<'a> SourceBuilder<'a> {
             automatic(nest, writer)
         } else {
             let (global, local) = geometry(&bound);
-            let [is_ordered, shares_texels] = sharing(nest, &bound, writer);
-            writer.launch = Launching { is_ordered, shares_texels, extents: bound, ..Launching::default() };
+            writer.launch = sharing(nest, &bound, writer);
+            writer.launch.extents = bound;
             (Binding::Explicit, global, Some(local))
         };
         for (var, value) in &self.lets {
@@ -266,11 +268,12 @@ fn geometry(bound: &BTreeMap<ThreadTag, Expr>) -> ([Expr; 3], [Expr; 3]) {
     (global, local)
 }
 
-/// Returns whether work-items of an explicit launch may touch each other's elements: in any memory, and in textures.
+/// Finds out whether work-items of an explicit launch may touch each other's elements: in any memory, in textures, and in local memory that
+/// is allocated around the loops over them.
 ///
 /// Several loops may be bound to one launch axis. Their variables have the same value in a work-item, up to their minima,
 /// so one variable for the axis replaces them all.
-fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [bool; 2] {
+fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> Launching {
     let mut ranges = writer.ranges.clone();
     let mut substitution = Substitution::default();
     let mut axes = Vec::new();
@@ -284,11 +287,24 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [
                 substitution.insert(&inner.var, value + inner.min.clone());
             }
         }
-        axes.push(axis);
+        axes.push((*tag, axis));
     }
     let nest = substitution.apply_stmt(nest);
+    let threads = axes.iter().filter(|(tag, _)| matches!(tag, ThreadTag::Thread(_)));
+    let threads: Vec<Var> = threads.map(|(_, axis)| axis.clone()).collect();
+    let mut kept = BTreeSet::new();
+    nest.walk(&mut |stmt| {
+        if let StmtKind::Allocate { buffer, body } = &stmt.kind
+            && buffer.scope == Scope::Local
+            && separates_in(&threads, body, &ranges, |other| other.aliases(buffer))
+        {
+            kept.insert(buffer.data.clone());
+        }
+    });
+    let axes: Vec<Var> = axes.into_iter().map(|(_, axis)| axis).collect();
     let shares_texels = !separates_in(&axes, &nest, &ranges, |buffer| buffer.scope.is_texture());
-    [shares_texels || !separates(&axes, &nest, &ranges), shares_texels]
+    let is_ordered = shares_texels || !separates(&axes, &nest, &ranges);
+    Launching { is_ordered, shares_texels, kept, ..Launching::default() }
 }
 
 /// Binds the leading loops of a nest whose iterations are independent.

@@ -26,6 +26,8 @@ pub(crate) struct Launching {
     pub(crate) is_ordered: bool,
     /// Whether work-items may write the same texel: no barrier orders that.
     pub(crate) shares_texels: bool,
+    /// Local memory of which each work-item touches elements of its own, wherever it is allocated.
+    pub(crate) kept: BTreeSet<Var>,
     /// Variables that differ between the work-items of a group.
     pub(crate) thread_vars: BTreeSet<Var>,
 }
