@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use tilewright_algebra::simplify;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Interval, Scope, Stmt, StmtKind, Var, gcd};
 
 use super::launch::bound_loops;
@@ -75,6 +76,46 @@ pub(crate) fn separates_in(vars: &[Var], nest: &Stmt, ranges: &Ranges, counts: i
         group.iter().all(|access| same_geometry(first, access.buffer))
             && vars.iter().all(|var| decodes(var, group, &ranges))
     })
+}
+
+/// Whether each access to a buffer of one axis, in the body of its allocation, is in the part of the work-item: the buffer has equal parts, one for
+/// each value of `threads`, which have these extents, in row-major order.
+pub(crate) fn has_parts(buffer: &Buffer, body: &Stmt, threads: &[(Var, i128)], ranges: &Ranges) -> bool {
+    let count = threads.iter().try_fold(1i128, |count, (_, extent)| count.checked_mul(*extent));
+    let Some((size, count)) = buffer.shape.iter().map(constant).reduce(|a, b| a?.checked_mul(b?)).flatten().zip(count)
+    else {
+        return false;
+    };
+    if buffer.rank() != 1 || count < 1 || size % count != 0 {
+        return false;
+    }
+    let mut ranges = ranges.clone();
+    body.walk(&mut |stmt| {
+        if let StmtKind::For(inner) = &stmt.kind {
+            ranges.insert_loop(&inner.var, &inner.min, &inner.extent);
+        }
+    });
+    let part = size / count;
+    let ty = |var: &Var| var.dtype().scalar;
+    let thread =
+        |number: Expr, (var, extent): &(Var, i128)| number * Expr::Int { value: *extent, ty: ty(var) } + var.into();
+    let is_own = |index: &Expr| {
+        let (first, length) = match index {
+            Expr::Ramp { base, stride, lanes } => {
+                (&**base, constant(stride).map(|stride| stride * i128::from(*lanes - 1)))
+            }
+            other => (other, Some(0)),
+        };
+        let scalar = first.dtype().scalar;
+        let number = threads.iter().fold(Expr::Int { value: 0, ty: scalar }, thread);
+        let rest = Expr::binary(BinaryOp::Sub, first.clone(), number * Expr::Int { value: part, ty: scalar });
+        let range = ranges.range_of(&simplify(&rest, &tilewright_algebra::Ranges::new()), Mode::Index);
+        first.dtype().is_scalar()
+            && length.is_some_and(|length| length >= 0 && range.low >= 0 && range.high + length < part)
+    };
+    let all = accesses(body);
+    let mut own = all.iter().filter(|access| access.buffer.aliases(buffer));
+    own.all(|access| access.buffer == buffer && access.indices.first().is_some_and(is_own))
 }
 
 /// The loops that lead a nest, one directly in the other.

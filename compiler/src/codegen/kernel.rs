@@ -26,7 +26,7 @@ use super::checked::Site;
 use super::code::PREFIX;
 use super::divisions::{Proved, Written};
 use super::helpers::Helpers;
-use super::independent::{separates, separates_in};
+use super::independent::{has_parts, separates_in};
 use super::join::Parts;
 use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
@@ -291,19 +291,21 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> L
     }
     let nest = substitution.apply_stmt(nest);
     let threads = axes.iter().filter(|(tag, _)| matches!(tag, ThreadTag::Thread(_)));
-    let threads: Vec<Var> = threads.map(|(_, axis)| axis.clone()).collect();
+    let threads: Option<Vec<(Var, i128)>> =
+        threads.map(|(tag, axis)| Some((axis.clone(), constant(bound.get(tag)?)?))).collect();
     let mut kept = BTreeSet::new();
     nest.walk(&mut |stmt| {
         if let StmtKind::Allocate { buffer, body } = &stmt.kind
             && buffer.scope == Scope::Local
-            && separates_in(&threads, body, &ranges, |other| other.aliases(buffer))
+            && threads.as_ref().is_some_and(|threads| has_parts(buffer, body, threads, &ranges))
         {
             kept.insert(buffer.data.clone());
         }
     });
     let axes: Vec<Var> = axes.into_iter().map(|(_, axis)| axis).collect();
     let shares_texels = !separates_in(&axes, &nest, &ranges, |buffer| buffer.scope.is_texture());
-    let is_ordered = shares_texels || !separates(&axes, &nest, &ranges);
+    let is_apart = separates_in(&axes, &nest, &ranges, |buffer| !kept.contains(&buffer.data));
+    let is_ordered = shares_texels || !is_apart;
     Launching { is_ordered, shares_texels, kept, ..Launching::default() }
 }
 
