@@ -4,8 +4,8 @@
     scripts/relayout_kernels.py --tilewright target/release/tilewright [--only NHWC] [--plain] [--symbolic] [--ratios BINARY] [--write]
 
 Each move is chosen and proved by `tilewright relayout --explain`; the program that its kernels are made of is timed by
-`tilewright bench`: the sum of the medians of its kernels. --plain adds the program without vectors and registers for devices, --symbolic the kernel for all extents. Times become
-ratios to a single-threaded copy of the same bytes, which is measured right before and after each row. numpy, JAX and TVM run on
+`tilewright bench`: the sum of the medians of its kernels. --plain adds the program without vectors and registers for devices, --symbolic
+the kernel for all extents, at the same extents. Times become ratios to a single-threaded copy of the same bytes, which is measured right before and after each row. numpy, JAX and TVM run on
 one thread (scripts/relayout_peers.py) and are compared with copies of their own process; they do the three moves of images.
 
 --ratios is the program that `cargo bench -p tilewright-relayout --bench ratios --no-run` builds; it adds the columns of Rust.
