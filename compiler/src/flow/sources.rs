@@ -4,8 +4,6 @@
 //! of all shared loops, or in an earlier one of the innermost of them, and so on outwards. What the index of the element does not
 //! determine is the iteration before, if the loop is shared, and else the last one.
 
-use std::cell::Cell;
-
 use tilewright_algebra::{Ranges, linear_in, simplify};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Bindings, Expr, Instance, Sources, UnaryOp, Var};
@@ -28,25 +26,18 @@ const FEW_AT_ONCE: usize = 8;
 const MOST_AT_ONCE: usize = 400;
 const MOST_PAIRS: usize = 6_000;
 
-/// Most such pairs for all reads of a program. A pair takes some tenths of a millisecond.
-const MOST_PAIRS_IN_ALL: usize = 60_000;
-
 /// The sources of everything that the stores of a program read.
 pub(crate) fn of(observed: &Observed) -> Vec<Sources> {
-    let spent = Cell::new(0);
     let of_store = |reader: &Statement| {
         let reads = observed.reads(reader);
-        reads.iter().map(|read| Reading { observed, reader, spent: &spent }.sources(read)).collect()
+        reads.iter().map(|read| Reader { observed, reader }.sources(read)).collect()
     };
     observed.program.statements.iter().map(of_store).collect()
 }
 
-/// A store whose reads are looked at.
-struct Reading<'a> {
+struct Reader<'a> {
     observed: &'a Observed,
     reader: &'a Statement,
-    /// The pairs whose order depends on the iteration, of all reads so far.
-    spent: &'a Cell<usize>,
 }
 
 /// A time at which a store may have written: after the reader's own iterations of the first `shared` loops began, in an earlier iteration
@@ -65,7 +56,7 @@ struct Last<'a> {
     at: Vec<Expr>,
 }
 
-impl Reading<'_> {
+impl Reader<'_> {
     /// The instances that may have written what is read, latest first, each with the condition that it did.
     fn sources(&self, read: &Expr) -> Vec<Instance> {
         let Expr::Load { buffer, indices } = read else { return Vec::new() };
@@ -78,12 +69,7 @@ impl Reading<'_> {
                 .filter(|event| event.store.buffer == *buffer)
                 .flat_map(|event| self.instances(event, indices))
                 .collect();
-            if last.len() > MOST_AT_ONCE || self.spent.get() > MOST_PAIRS_IN_ALL {
-                return Vec::new();
-            }
-            let n_pairs = n_open_pairs(&last);
-            self.spent.set(self.spent.get() + n_pairs);
-            if n_pairs > MOST_PAIRS {
+            if last.len() > MOST_AT_ONCE || n_open_pairs(&last) > MOST_PAIRS {
                 return Vec::new();
             }
             for (place, one) in last.iter().enumerate() {
