@@ -112,7 +112,7 @@ pub(crate) struct Affine {
     pub(crate) shift: i64,
     /// Its values in the iterations of a block, in the first turn.
     pub(crate) runs: Vec<Run>,
-    /// The same cells as neighbours, if they are neighbours.
+    /// All cells of `runs` as one run of step 1; `None` if they do not lie next to each other.
     row: Option<Run>,
 }
 

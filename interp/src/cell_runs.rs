@@ -116,7 +116,7 @@ pub(crate) fn read<T: Cell, L: Lane>(cells: &[T], places: Places<'_>, out: &mut 
     let mut last: Option<&Run> = None;
     places.runs.iter().all(|run| {
         let previous = last.replace(run);
-        // The same cells again, as when an operand does not depend on one of the loops.
+        // This run reads what the one before has read, as where an operand does not depend on a loop: its values are copied.
         if let Some(same) = previous.filter(|other| other.has_the_cells_of(run))
             && run.at + run.len <= out.len()
         {

@@ -58,13 +58,13 @@ impl<T> DerefMut for Shared<'_, T> {
 trait Alone: FromBytes + IntoBytes + Sized {
     type Plain: FromBytes + IntoBytes + KnownLayout;
 
-    /// The same cells as plain numbers.
+    /// The memory of cells that nobody shares, as plain numbers.
     fn plain(cells: &mut [Self]) -> &mut [Self::Plain] {
         // They have the same size and alignment.
         <[Self::Plain]>::mut_from_bytes(cells.as_mut_bytes()).unwrap_or_default()
     }
 
-    /// The same cells, to be read and written like those that are shared.
+    /// The memory of cells that nobody shares, through the interface of shared cells.
     fn alone(cells: &mut [Self]) -> &[std::cell::Cell<Self::Plain>] {
         std::cell::Cell::from_mut(Self::plain(cells)).as_slice_of_cells()
     }

@@ -47,7 +47,7 @@ pub(crate) struct Places<'a> {
     /// Where they are before they are moved by `shift`.
     pub(crate) runs: &'a [Run],
     pub(crate) shift: i64,
-    /// The same cells as neighbours, in another order, if they are neighbours.
+    /// All cells of `runs` as one run of step 1, in ascending order; `None` if they do not lie next to each other.
     pub(crate) row: Option<&'a Run>,
 }
 

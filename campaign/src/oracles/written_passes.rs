@@ -3,7 +3,7 @@
 //! The programs of [`crate::corpus::programs`] have what passes look for and generated programs rarely have: branches without a body,
 //! tiles that use a part of a buffer, shared memory without barriers, steps of schedules between guards. A random change keeps most
 //! of it, so a pass is tried on what it nearly may not do. A pass that refuses a changed program is right in doing so, and so is the judge
-//! for passes that leave it to him whether a program allows them (`reorder`, `loop_kind`): what he does not prove is left out.
+//! for passes that do not check whether a program allows them (`reorder`, `loop_kind`): a step that the judge does not prove is left out.
 
 mod packed;
 

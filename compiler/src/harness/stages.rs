@@ -45,7 +45,7 @@ pub struct Config {
     pub symbols: Vec<(String, i128)>,
     /// Values of integers among the scalar parameters by name; others come from the seed.
     pub scalars: Vec<(String, i128)>,
-    /// What input tensors hold. Where a stage sums in another order, [`Inputs::Whole`] takes the place of all but [`Inputs::Indices`].
+    /// What input tensors hold. Where a stage sums in another order, they hold whole numbers, unless [`Inputs::Indices`] is asked for.
     pub inputs: Inputs,
     /// Whether sums that were made in another order are a mismatch even if they differ by no more than roundings.
     pub exact: bool,
