@@ -28,6 +28,7 @@ mod kept;
 mod rebuild;
 mod synchronized;
 mod unified;
+mod uses;
 mod views;
 
 use std::collections::HashSet;
@@ -48,6 +49,7 @@ pub use synchronized::{
     n_implicit_barriers, synchronized,
 };
 pub use unified::unified;
+pub use uses::{Use, Uses, uses_of};
 
 /// What the threads of a group do.
 #[derive(Clone, Debug)]

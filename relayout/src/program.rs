@@ -124,8 +124,6 @@ pub(crate) fn with_fill(
         Fill::None => vec![copy],
         Fill::Edges(_) if strategy.fills_what_bounds_leave() => vec![copy],
         Fill::Whole => vec![filled(b, &b.shape, elements, sizes.ty), copy],
-        // Where the edges begin is a number.
-        Fill::Edges(_) if sizes.is_symbolic() => vec![filled(b, &b.shape, elements, sizes.ty), copy],
         Fill::Edges(edges) => {
             let fill = |at: usize| filled_edge(&edges[..=at], b, &strategy.to, elements, sizes);
             std::iter::once(copy).chain((0..edges.len()).filter_map(fill)).collect()

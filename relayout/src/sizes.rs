@@ -15,7 +15,7 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Bindings, Expr, IndexMap, ScalarType, Var};
 
 use crate::digits::{Placement, Relayout};
-use crate::strategy::{Bound, Loop};
+use crate::strategy::{Bound, Fill, Loop, Strategy};
 
 /// Samples of extents: large enough for every tile, small enough that a shape of six axes has fewer than 2^63 elements.
 const SAMPLES: [u64; 12] = [263, 269, 271, 277, 281, 283, 293, 307, 311, 313, 317, 331];
@@ -45,9 +45,19 @@ pub struct Maps<'a> {
 }
 
 impl Maps<'_> {
-    /// Returns the relayout at samples of the symbols, with the way in which its sizes are written. `None` if a size is no number at them, or
-    /// there are more symbols than samples.
-    pub fn at_samples(&self) -> Option<(Relayout, Sizes)> {
+    /// Returns a strategy that is chosen at samples of the symbols, with the way in which its sizes are written. `None` if a size is no number
+    /// at them, there are more symbols than samples, or nothing moves the elements ([`Strategy::choose`]).
+    pub fn choose(&self, element_bytes: u64) -> Option<(Strategy, Sizes)> {
+        let (relayout, sizes) = self.at_samples()?;
+        let mut strategy = Strategy::choose(&relayout, element_bytes).ok()?;
+        // Where edges begin is a number at the samples, and no expression.
+        if matches!(strategy.fill, Fill::Edges(_)) && sizes.is_symbolic() && !strategy.fills_what_bounds_leave() {
+            strategy.fill = Fill::Whole;
+        }
+        Some((strategy, sizes))
+    }
+
+    fn at_samples(&self) -> Option<(Relayout, Sizes)> {
         let mut samples = Bindings::new();
         for var in self.extents.iter().flat_map(Expr::vars) {
             let next = *SAMPLES.get(samples.len())?;

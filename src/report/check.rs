@@ -337,7 +337,12 @@ impl<'a> EngineView<'a> {
 /// The explanation of a run's status: the first difference, the trap, the error, or a remark on a run that agrees.
 pub(super) fn reason(run: &EngineOutcome) -> Option<String> {
     let detail = Some(run.detail.clone()).filter(|detail| !detail.is_empty());
-    advised(run.status, run.first.as_ref().map(ToString::to_string).or(detail))
+    let mut reason = run.first.as_ref().map(ToString::to_string).or(detail);
+    if run.agrees_unoptimised {
+        let advice = "; compiled with -cl-opt-disable, the kernels agree: this points to the optimiser of the driver";
+        reason = reason.map(|reason| reason + advice);
+    }
+    advised(run.status, reason)
 }
 
 /// A reason with advice: for a device that is absent it names the option `--device none`.

@@ -11,7 +11,9 @@
 use std::collections::BTreeMap;
 
 use tilewright_algebra::simplify;
-use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Interval, Scope, Stmt, StmtKind, Var, gcd};
+use tilewright_ir::{
+    BinaryOp, Buffer, DataType, Expr, For, ForKind, Interval, Scope, SharedExpr, Stmt, StmtKind, Var, gcd,
+};
 
 use super::launch::bound_loops;
 use super::range::{Mode, Ranges, constant};
@@ -96,9 +98,6 @@ pub(crate) fn has_parts(buffer: &Buffer, body: &Stmt, threads: &[(Var, i128)], r
         }
     });
     let part = size / count;
-    let ty = |var: &Var| var.dtype().scalar;
-    let thread =
-        |number: Expr, (var, extent): &(Var, i128)| number * Expr::Int { value: *extent, ty: ty(var) } + var.into();
     let is_own = |index: &Expr| {
         let (first, length) = match index {
             Expr::Ramp { base, stride, lanes } => {
@@ -107,7 +106,9 @@ pub(crate) fn has_parts(buffer: &Buffer, body: &Stmt, threads: &[(Var, i128)], r
             other => (other, Some(0)),
         };
         let scalar = first.dtype().scalar;
-        let number = threads.iter().fold(Expr::Int { value: 0, ty: scalar }, thread);
+        let number = threads.iter().fold(Expr::Int { value: 0, ty: scalar }, |number, (var, extent)| {
+            number * Expr::Int { value: *extent, ty: scalar } + converted(var, first.dtype())
+        });
         let rest = Expr::binary(BinaryOp::Sub, first.clone(), number * Expr::Int { value: part, ty: scalar });
         let range = ranges.range_of(&simplify(&rest, &tilewright_algebra::Ranges::new()), Mode::Index);
         first.dtype().is_scalar()
@@ -116,6 +117,11 @@ pub(crate) fn has_parts(buffer: &Buffer, body: &Stmt, threads: &[(Var, i128)], r
     let all = accesses(body);
     let mut own = all.iter().filter(|access| access.buffer.aliases(buffer));
     own.all(|access| access.buffer == buffer && access.indices.first().is_some_and(is_own))
+}
+
+/// A variable as a value of a type: work-items count in 32 bits, whatever the type of an index.
+pub(crate) fn converted(var: &Var, ty: DataType) -> Expr {
+    if var.dtype() == ty { Expr::from(var) } else { Expr::Cast(ty, SharedExpr::new(Expr::from(var))) }
 }
 
 /// The loops that lead a nest, one directly in the other.

@@ -18,15 +18,13 @@ use std::fmt::Write as _;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{
-    BinaryOp, Diagnostic, Expr, PrimFunc, Scope, SharedExpr, Stmt, StmtKind, ThreadTag, TypeClass, Var,
-};
+use tilewright_ir::{BinaryOp, Diagnostic, Expr, PrimFunc, Scope, Stmt, StmtKind, ThreadTag, TypeClass, Var};
 
 use super::checked::Site;
 use super::code::PREFIX;
 use super::divisions::{Proved, Written};
 use super::helpers::Helpers;
-use super::independent::{has_parts, separates_in};
+use super::independent::{converted, has_parts, separates_in};
 use super::join::Parts;
 use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
@@ -282,9 +280,7 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> L
         ranges.insert_loop(&axis, &Expr::int(0), extent);
         for (inner, other) in bound_loops(nest) {
             if other == *tag {
-                let value = Expr::Cast(inner.var.dtype(), SharedExpr::new(Expr::from(&axis)));
-                let value = if inner.var.dtype() == axis.dtype() { Expr::from(&axis) } else { value };
-                substitution.insert(&inner.var, value + inner.min.clone());
+                substitution.insert(&inner.var, converted(&axis, inner.var.dtype()) + inner.min.clone());
             }
         }
         axes.push((*tag, axis));

@@ -10,6 +10,7 @@
 //! First each program is looked at by itself (`sources`), then the values that both leave are followed back, side by side
 //! (`origins`). Nothing here is believed: the judge checks the claim, and a wrong one is *unknown*.
 
+mod budget;
 mod given;
 mod origins;
 mod samples;
@@ -21,7 +22,8 @@ use tilewright_verify::Finders;
 use tilewright_verify::flow::{Observed, programs};
 use tilewright_verify::reorder::Statement;
 
-pub(crate) use sources::of as sources;
+use budget::Budget;
+
 pub use writers::writers_of;
 
 /// The searches that claim which store of a step writes an element that is read.
@@ -43,17 +45,23 @@ pub(crate) fn find_through(
     evidence: &Evidence,
 ) -> Result<Flow, String> {
     let [first, second] = programs(before, after, evidence)?;
-    let (before, after) = (sources::of(&first), sources::of(&second));
-    let mut stores = origins::find(&first, &second, ([&before, &after], links), evidence);
+    let budget = Budget::default();
+    let (before, after) = (sources::of(&first, &budget), sources::of(&second, &budget));
+    let mut stores = origins::find(&first, &second, ([&before, &after], links), (evidence, &budget));
     given::find(&first, &second, [&before, &after], &mut stores);
     Ok(Flow { index: first.index(), before, after, stores })
+}
+
+/// The sources of everything that the stores of a program read.
+pub(crate) fn sources(observed: &Observed) -> Vec<Sources> {
+    sources::of(observed, &Budget::default())
 }
 
 /// For each store of a function, where the values come from that it reads from memory that the function writes; nothing if the judge does
 /// not take such functions.
 pub fn sources_of(func: &PrimFunc) -> Vec<Sources> {
     let found = programs(func, func, &Evidence::default());
-    found.map(|[first, _]| sources::of(&first)).unwrap_or_default()
+    found.map(|[first, _]| sources(&first)).unwrap_or_default()
 }
 
 /// A function from the stores of two programs to the instances of the first one that each store of the second one corresponds to;
@@ -68,7 +76,8 @@ pub fn known(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, origins: 
     let mut stores = origins(&stores(&first), &stores(&second)).filter(|origins| origins.len() == second.n_stores)?;
     // What is read in the end is compared with what is read in the end, whatever is claimed.
     stores.resize_with(second.program.statements.len(), Origin::default);
-    let (before, after) = (sources::of(&first), sources::of(&second));
+    let budget = Budget::default();
+    let (before, after) = (sources::of(&first, &budget), sources::of(&second, &budget));
     given::find(&first, &second, [&before, &after], &mut stores);
     Some(Flow { index: first.index(), before, after, stores })
 }

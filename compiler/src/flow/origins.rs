@@ -9,6 +9,7 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, BufferClaim, Evidence, Expr, Ins
 use tilewright_verify::flow::Observed;
 use tilewright_verify::reorder::{Statement, domain};
 
+use super::budget::{Budget, SOLVING};
 use super::samples::samples;
 use super::sources::left;
 use crate::reorder::solve::{Loop, System, loops, ranges};
@@ -33,7 +34,7 @@ pub(super) fn find(
     before: &Observed,
     after: &Observed,
     (sources, links): ([&[Sources]; 2], [&[usize]; 2]),
-    evidence: &Evidence,
+    (evidence, budget): (&Evidence, &Budget),
 ) -> Vec<Origin> {
     let half = |observed, side: usize| {
         let (sources, links) = (sources[side], links[side]);
@@ -41,7 +42,7 @@ pub(super) fn find(
     };
     let (before, after) = (half(before, 0), half(after, 1));
     let stores = vec![Origin::default(); after.observed.program.statements.len()];
-    let mut search = Search { before, after, evidence, stores, queue: Vec::new() };
+    let mut search = Search { before, after, evidence, budget, stores, queue: Vec::new() };
     let pairs = (search.before.observed.n_stores..).zip(search.after.observed.n_stores..);
     let ends: Vec<(usize, usize)> = pairs.take_while(|(_, new)| *new < search.after.sources.len()).collect();
     for (old, new) in ends {
@@ -226,6 +227,7 @@ struct Search<'a> {
     before: Half<'a>,
     after: Half<'a>,
     evidence: &'a Evidence,
+    budget: &'a Budget,
     stores: Vec<Origin>,
     /// Stores before and after that are the same, and the loops before; still to be followed.
     queue: Vec<(usize, usize, Vec<Expr>)>,
@@ -248,6 +250,9 @@ impl Search<'_> {
     fn pairs(&self, old: &[Case], new: &[Case], depth: usize, found: &mut Found) {
         for (when, new) in new {
             for (also, old) in old {
+                if !self.budget.spend((when.len() + also.len()) * found.samples.len()) {
+                    return;
+                }
                 found.under(&[when.as_slice(), also].concat(), |found| self.walk(old, new, depth, found));
             }
         }
@@ -256,7 +261,7 @@ impl Search<'_> {
     /// What two values have in common, where they have the same form.
     fn walk(&self, old: &Expr, new: &Expr, depth: usize, found: &mut Found) {
         let (x, y) = (self.before.named(old), self.after.named(new));
-        let Some(deeper) = depth.checked_sub(1) else { return };
+        let Some(deeper) = depth.checked_sub(1).filter(|_| self.budget.spend(1)) else { return };
         match (x, y) {
             (Some((p, _)), Some((q, _))) if !self.before.is_copy(p) && !self.after.is_copy(q) => {
                 let at = |named: Option<(usize, &[Expr])>| named.map(|(place, at)| (place, at.to_vec()));
@@ -266,11 +271,15 @@ impl Search<'_> {
             }
             (_, Some((q, at))) if x.is_none() || self.after.is_copy(q) => {
                 found.opened_after.push(q);
-                self.pairs(&[(Vec::new(), old.clone())], &self.after.values(q, at), deeper, found);
+                let values = self.after.values(q, at);
+                self.budget.spend(values.len() * SOLVING);
+                self.pairs(&[(Vec::new(), old.clone())], &values, deeper, found);
             }
             (Some((p, at)), _) => {
                 found.opened_before.push(p);
-                self.pairs(&self.before.values(p, at), &[(Vec::new(), new.clone())], deeper, found);
+                let values = self.before.values(p, at);
+                self.budget.spend(values.len() * SOLVING);
+                self.pairs(&values, &[(Vec::new(), new.clone())], deeper, found);
             }
             _ => self.parts(old, new, depth, found),
         }
@@ -340,9 +349,11 @@ impl Search<'_> {
                 }
             }
             (_, Expr::IfThenElse(cond, a, b) | Expr::Select(cond, a, b)) => {
+                self.budget.spend(found.samples.len());
                 found.either(cond, [a, b], &|new, found| self.walk(old, new, depth, found));
             }
             (Expr::IfThenElse(cond, a, b) | Expr::Select(cond, a, b), _) => {
+                self.budget.spend(found.samples.len());
                 found.either(cond, [a, b], &|old, found| self.walk(old, new, depth, found));
             }
             _ if std::mem::discriminant(old) == std::mem::discriminant(new) => {

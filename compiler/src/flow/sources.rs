@@ -11,6 +11,7 @@ use tilewright_verify::flow::Observed;
 use tilewright_verify::path::{Path, Step};
 use tilewright_verify::reorder::{Statement, domain};
 
+use super::budget::{Budget, SOLVING};
 use super::origins::named;
 use super::samples::samples;
 use crate::reorder::solve::{Loop, System, loops, ranges};
@@ -26,18 +27,19 @@ const FEW_AT_ONCE: usize = 8;
 const MOST_AT_ONCE: usize = 400;
 const MOST_PAIRS: usize = 6_000;
 
-/// The sources of everything that the stores of a program read.
-pub(crate) fn of(observed: &Observed) -> Vec<Sources> {
+/// The sources of everything that the stores of a program read, as far as they are found within the budget.
+pub(super) fn of(observed: &Observed, budget: &Budget) -> Vec<Sources> {
     let of_store = |reader: &Statement| {
         let reads = observed.reads(reader);
-        reads.iter().map(|read| Reader { observed, reader }.sources(read)).collect()
+        reads.iter().map(|read| Reading { observed, reader, budget }.sources(read)).collect()
     };
     observed.program.statements.iter().map(of_store).collect()
 }
 
-struct Reader<'a> {
+struct Reading<'a> {
     observed: &'a Observed,
     reader: &'a Statement,
+    budget: &'a Budget,
 }
 
 /// A time at which a store may have written: after the reader's own iterations of the first `shared` loops began, in an earlier iteration
@@ -56,7 +58,7 @@ struct Last<'a> {
     at: Vec<Expr>,
 }
 
-impl Reader<'_> {
+impl Reading<'_> {
     /// The instances that may have written what is read, latest first, each with the condition that it did.
     fn sources(&self, read: &Expr) -> Vec<Instance> {
         let Expr::Load { buffer, indices } = read else { return Vec::new() };
@@ -64,12 +66,13 @@ impl Reader<'_> {
         let events = self.events();
         let at_once = |a: &Event<'_>, b: &Event<'_>| a.shared == b.shared && a.carried == b.carried;
         for events in events.chunk_by(at_once) {
-            let last: Vec<Last<'_>> = events
-                .iter()
-                .filter(|event| event.store.buffer == *buffer)
-                .flat_map(|event| self.instances(event, indices))
-                .collect();
-            if last.len() > MOST_AT_ONCE || n_open_pairs(&last) > MOST_PAIRS {
+            let writing = || events.iter().filter(|event| event.store.buffer == *buffer);
+            if !self.budget.spend(writing().count() * SOLVING) {
+                return Vec::new();
+            }
+            let last: Vec<Last<'_>> = writing().flat_map(|event| self.instances(event, indices)).collect();
+            let n_pairs = n_open_pairs(&last);
+            if last.len() > MOST_AT_ONCE || n_pairs > MOST_PAIRS || !self.budget.spend(n_pairs * SOLVING) {
                 return Vec::new();
             }
             for (place, one) in last.iter().enumerate() {
@@ -109,6 +112,7 @@ impl Reader<'_> {
     /// A long list of cases without those that no instance that is tried comes to: the judge looks at each combination of cases.
     fn used(&self, mut cases: Vec<Instance>) -> Vec<Instance> {
         let tried = if cases.len() > FEW { samples(&self.reader.path, cases.len()) } else { Vec::new() };
+        self.budget.spend(tried.len() * cases.len());
         let mut used = vec![tried.is_empty(); cases.len()];
         for at in &tried {
             for (case, used) in cases.iter().zip(&mut used) {

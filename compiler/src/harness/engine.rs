@@ -104,6 +104,12 @@ pub trait Engine {
         symbols: &Bindings,
         arguments: &mut Arguments,
     ) -> Result<Ran, EngineFault>;
+
+    /// The engine with a compiler that does not optimise: a result that only the optimiser changes points to the driver. `None` if it has
+    /// no such compiler.
+    fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
+        None
+    }
 }
 
 /// Remarks on a run that succeeded.
@@ -184,6 +190,8 @@ pub struct EngineOutcome {
     pub detail: String,
     /// The first difference.
     pub first: Option<Mismatch>,
+    /// Whether the same kernels agree where the compiler of the device does not optimise them, although they are wrong where it does.
+    pub agrees_unoptimised: bool,
     /// The source of each program that the device ran, in the order of the runs; empty for other engines.
     pub sources: Vec<String>,
 }
@@ -203,6 +211,7 @@ impl EngineOutcome {
             ms: 0.0,
             detail,
             first: None,
+            agrees_unoptimised: false,
             sources: Vec::new(),
         }
     }

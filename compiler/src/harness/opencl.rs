@@ -14,11 +14,16 @@ use super::layout::shape;
 use super::places::AxisTables;
 use crate::codegen::{self, Generated, Kernels};
 
-/// An open device.
-#[derive(Debug)]
+/// The flag of OpenCL compilers that turns their optimiser off (OpenCL 1.2, section 5.6.4.4).
+pub const NOT_OPTIMISED: &str = "-cl-opt-disable";
+
+/// An open device; clones share it.
+#[derive(Clone, Debug)]
 pub struct OpenCl {
-    session: Session,
+    session: Arc<Session>,
     options: RunOptions,
+    /// Flags for each program, besides its own.
+    flags: Vec<String>,
 }
 
 impl OpenCl {
@@ -42,7 +47,13 @@ impl OpenCl {
         };
         let survey = host.survey();
         let session = survey.select(wanted).and_then(|info| host.open(info)).map_err(fault)?;
-        Ok(Self { session, options: RunOptions::default() })
+        Ok(Self { session: Arc::new(session), options: RunOptions::default(), flags: Vec::new() })
+    }
+
+    /// The device with a compiler that does not optimise.
+    #[must_use]
+    pub fn without_optimiser(&self) -> Self {
+        Self { flags: vec![NOT_OPTIMISED.to_owned()], ..self.clone() }
     }
 
     /// The session on the device.
@@ -61,7 +72,8 @@ impl OpenCl {
     ///
     /// # Errors
     /// The compiler rejects the source, or fails.
-    pub fn build(&self, source: &str, flags: Vec<String>) -> Result<BuiltProgram, DeviceError> {
+    pub fn build(&self, source: &str, mut flags: Vec<String>) -> Result<BuiltProgram, DeviceError> {
+        flags.extend(self.flags.iter().cloned());
         self.session.build(source, &BuildOptions { flags, ..BuildOptions::default() })
     }
 
@@ -189,6 +201,10 @@ impl Engine for OpenCl {
                 Err(EngineFault::Skipped("a definition has no kernels before it is lowered".into()))
             }
         }
+    }
+
+    fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
+        Some(Box::new(self.without_optimiser()))
     }
 }
 

@@ -346,19 +346,36 @@ impl Run<'_> {
                 (Ok(engine), Err(why)) => {
                     EngineOutcome::fault(engine.name(), stage.name, engine.device(), EngineFault::Skipped(why.clone()))
                 }
-                (Ok(engine), Ok(())) => {
-                    match self.run_stage(stage, layouts, *engine, &inputs.0, expected.as_ref(), self.tolerance) {
-                        Ok((line, _, notes)) => {
-                            self.add_notes(notes);
-                            line
-                        }
-                        Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
-                    }
-                }
+                (Ok(engine), Ok(())) => self.run_device(*engine, (stage, layouts), &inputs.0, expected.as_ref()),
             };
             self.report.engines.push(line);
         }
         Ok(())
+    }
+
+    /// Runs a stage on a device. Where the result is wrong, the kernels run once more without the optimiser of the device's compiler.
+    fn run_device(
+        &mut self,
+        engine: &dyn Engine,
+        (stage, layouts): (&Stage<'_>, &Result<Vec<Layout>, String>),
+        inputs: &[Argument],
+        expected: Option<&Outputs>,
+    ) -> EngineOutcome {
+        let mut run =
+            |engine: &dyn Engine| match self.run_stage(stage, layouts, engine, inputs, expected, self.tolerance) {
+                Ok((line, _, notes)) => {
+                    self.add_notes(notes);
+                    line
+                }
+                Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
+            };
+        let line = run(engine);
+        if !matches!(line.status, Status::Mismatch | Status::Trap) {
+            return line;
+        }
+        let agrees_unoptimised =
+            engine.unoptimised().is_some_and(|unoptimised| run(&*unoptimised).status == Status::Agrees);
+        EngineOutcome { agrees_unoptimised, ..line }
     }
 
     /// Records a run of the reference; the first one becomes the one to compare with.

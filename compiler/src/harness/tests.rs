@@ -292,3 +292,52 @@ fn an_engine_is_skipped_only_if_the_memory_is_too_little_for_it() {
     let enough = statuses(400_000_000);
     assert_eq!((enough[0].0, enough[1].1.as_str()), (Status::Reference, "it was asked"), "{enough:?}");
 }
+
+/// A device whose optimiser leaves the program out; without it, it runs the program, or leaves it out, too.
+struct Miscompiled {
+    is_right_unoptimised: bool,
+}
+
+impl Engine for Miscompiled {
+    fn name(&self) -> &'static str {
+        "miscompiled"
+    }
+
+    fn device(&self) -> Option<String> {
+        Some("none".into())
+    }
+
+    fn run(
+        &self,
+        program: &StageProgram<'_>,
+        _: &tilewright_ir::Bindings,
+        arguments: &mut tilewright_interp::Arguments,
+    ) -> Result<Ran, EngineFault> {
+        let StageProgram::Func(func) = program else { return Err(EngineFault::Error("no function".into())) };
+        let nothing = PrimFunc { body: Stmt::seq(Vec::new()), ..(*func).clone() };
+        Interpreter::default().run(&StageProgram::Func(&nothing), &tilewright_ir::Bindings::new(), arguments)
+    }
+
+    fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
+        Some(if self.is_right_unoptimised { Box::new(Interpreter::default()) } else { Box::new(Self { ..*self }) })
+    }
+}
+
+#[test]
+fn a_result_that_only_the_optimiser_of_a_driver_changes_is_a_mismatch_that_says_so() {
+    let a = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(17)]);
+    let i = Var::index("i");
+    let twice = Expr::load(&a, vec![Expr::from(&i)]) + Expr::load(&a, vec![Expr::from(&i)]);
+    let store = Stmt::store(&a, vec![Expr::from(&i)], twice);
+    let param = Var::new("a", DataType::HANDLE);
+    let body = Stmt::for_loop(&i, Expr::int(17), ForKind::Serial, store);
+    let buffer_map = vec![(param.clone(), a)];
+    let func = PrimFunc { name: "f".into(), params: vec![param], buffer_map, attrs: FuncAttrs::default(), body };
+    let stages = [Stage { name: "input", program: StageProgram::Func(&func), evidence: None, reassociates: false }];
+    for is_right_unoptimised in [true, false] {
+        let device = Miscompiled { is_right_unoptimised };
+        let report = run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap();
+        let line = &report.engines[1];
+        assert_eq!((line.status, line.agrees_unoptimised), (Status::Mismatch, is_right_unoptimised), "{report:#?}");
+    }
+}

@@ -44,7 +44,7 @@ pub fn run(
     let launchers: Vec<Result<Launcher<'_>, EngineFault>> = opened
         .iter()
         .filter(|_| asked)
-        .map(|device| device.as_ref().map(|device| Launcher { device, lowering }).map_err(Clone::clone))
+        .map(|device| device.as_ref().map(|device| Launcher { device: device.clone(), lowering }).map_err(Clone::clone))
         .collect();
     let devices: Vec<Result<&dyn Engine, EngineFault>> = launchers
         .iter()
@@ -68,7 +68,7 @@ pub fn run(
 
 /// A device that runs the kernels of a lowering, which are those that `compile` writes.
 struct Launcher<'a> {
-    device: &'a OpenCl,
+    device: OpenCl,
     lowering: &'a Lowering,
 }
 
@@ -88,6 +88,10 @@ impl Engine for Launcher<'_> {
             Some(Err(found)) => Err(refused(found)),
             None => Err(EngineFault::Skipped("a program that is not lowered has no kernels".into())),
         }
+    }
+
+    fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
+        Some(Box::new(Self { device: self.device.without_optimiser(), ..*self }))
     }
 }
 

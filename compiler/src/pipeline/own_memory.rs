@@ -13,8 +13,9 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use tilewright_ir::phases::{Use, uses_of};
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, Scope, Stmt, StmtKind, ThreadTag};
+use tilewright_ir::{Buffer, Diagnostic, For, ForKind, PrimFunc, Scope, Stmt, StmtKind, ThreadTag};
 
 /// The errors of a function without blocks.
 pub(super) fn refused(func: &PrimFunc) -> Vec<Diagnostic> {
@@ -65,62 +66,10 @@ fn is_thread(tag: ThreadTag) -> bool {
 
 /// Whether all uses of a buffer have the indices of their threads in front, those of the same axes, or none is below a loop over threads.
 fn is_own(buffer: &Buffer, body: &Stmt) -> bool {
-    let mut uses = Uses { buffer, open: Vec::new(), axes: Vec::new(), is_own: true };
-    let Ok(_) = uses.stmt(body);
-    let is_outside = uses.axes.iter().all(Vec::is_empty);
-    is_outside || uses.is_own && uses.axes.windows(2).all(|pair| pair[0] == pair[1])
-}
-
-/// Looks at all uses of a buffer.
-struct Uses<'a> {
-    buffer: &'a Buffer,
-    /// The loops over threads around this place, by their axes.
-    open: Vec<(ThreadTag, Arc<For>)>,
-    /// The axes of the threads around each use.
-    axes: Vec<Vec<ThreadTag>>,
-    is_own: bool,
-}
-
-impl Uses<'_> {
-    fn used(&mut self, used: &Buffer, indices: &[Expr]) {
-        if !used.aliases(self.buffer) {
-            return;
-        }
-        let mut threads: Vec<&(ThreadTag, Arc<For>)> = self.open.iter().collect();
-        threads.sort_by_key(|(tag, _)| *tag);
-        let is_index = |((_, inner), (index, extent)): (&&(ThreadTag, Arc<For>), (&Expr, &Expr))| {
-            *index == Expr::from(&inner.var) && *extent == inner.extent
-        };
-        let places = indices.iter().zip(&self.buffer.shape);
-        self.is_own &=
-            used == self.buffer && threads.len() <= indices.len() && threads.iter().zip(places).all(is_index);
-        self.axes.push(threads.into_iter().map(|(tag, _)| *tag).collect());
-    }
-}
-
-impl Rewrite for Uses<'_> {
-    type Error = Infallible;
-
-    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
-        if let Expr::Load { buffer, indices } = expr {
-            self.used(buffer, indices);
-        }
-        self.expr_children(expr)
-    }
-
-    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
-        match &stmt.kind {
-            StmtKind::Store { buffer, indices, .. } => self.used(buffer, indices),
-            StmtKind::For(inner) => {
-                if let ForKind::ThreadBinding(tag @ ThreadTag::Thread(_)) = inner.kind {
-                    self.open.push((tag, inner.clone()));
-                    let Ok(_) = self.stmt(&inner.body);
-                    self.open.pop();
-                    return Ok(stmt.clone());
-                }
-            }
-            _ => {}
-        }
-        self.stmt_children(stmt)
-    }
+    let uses = uses_of(buffer, body).elements;
+    let axes = |one: &Use| one.threads().iter().map(|(tag, _)| *tag).collect::<Vec<_>>();
+    let is_outside = uses.iter().all(|one| one.threads().is_empty());
+    let is_like_the_next = |pair: &[Use]| axes(&pair[0]) == axes(&pair[1]);
+    let is_of_threads = uses.iter().all(|one| one.buffer == *buffer && one.is_of_its_thread());
+    is_outside || is_of_threads && uses.windows(2).all(is_like_the_next)
 }

@@ -18,8 +18,10 @@ use std::sync::Arc;
 use crate::buffer::{AxisSeparators, Buffer};
 use crate::expr::Expr;
 use crate::shared::SharedExprs;
-use crate::stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};
+use crate::stmt::{For, ForKind, Stmt, StmtKind, ThreadTag};
 use crate::visit::Rewrite;
+
+use super::uses::{Use, Uses, uses_of};
 
 /// A buffer with one axis in front for each of some loops over threads.
 pub(super) fn with_threads(buffer: &Buffer, extents: Vec<Expr>) -> Buffer {
@@ -40,96 +42,36 @@ pub(super) fn kept(buffer: &Buffer, body: &Stmt) -> Option<(Buffer, Stmt)> {
     if buffer.strides.is_some() || buffer.elem_offset.as_const_int() != Some(0) {
         return None;
     }
-    let mut uses = Uses { buffer, open: Vec::new(), threads: None, is_alike: true, is_own: true };
-    let Ok(_) = uses.stmt(body);
-    let threads = uses.threads.filter(|threads| uses.is_alike && !uses.is_own && !threads.is_empty())?;
-    let buffer = with_threads(buffer, threads.iter().map(|(_, extent)| extent.clone()).collect());
+    let Uses { elements: uses, is_seen_otherwise: false } = uses_of(buffer, body) else { return None };
+    let threads = uses.iter().map(|one| threads_of(one, buffer)).collect::<Option<Vec<_>>>()?;
+    let is_alike = threads.windows(2).all(|pair| pair[0] == pair[1]);
+    let threads = threads.into_iter().next().filter(|threads| is_alike && !threads.is_empty())?;
+    if uses.iter().all(Use::is_of_its_thread) {
+        return None;
+    }
+    let old = buffer;
+    let buffer = with_threads(old, threads.iter().map(|(_, extent)| extent.clone()).collect());
     let tags = threads.into_iter().map(|(tag, _)| tag).collect();
-    let mut with_axis = WithAxis { old: uses.buffer, new: &buffer, tags, open: Vec::new() };
+    let mut with_axis = WithAxis { old, new: &buffer, tags, open: Vec::new() };
     let Ok(body) = with_axis.stmt(body);
     Some((buffer, body))
 }
 
-/// Looks at all uses of a buffer.
-struct Uses<'a> {
-    buffer: &'a Buffer,
-    /// The loops over groups and threads and other parallel ones around this place.
-    open: Vec<Arc<For>>,
-    /// The loops over threads around the first use, by their axes, with their extents.
-    threads: Option<Vec<(ThreadTag, Expr)>>,
-    /// Whether all uses are elements, in the same loops over threads and in no other concurrent ones.
-    is_alike: bool,
-    /// Whether all uses have the indices of their threads in front, each below the extent of its axis.
-    is_own: bool,
-}
-
-impl Uses<'_> {
-    fn used(&mut self, used: &Buffer, indices: &[Expr]) {
-        if !used.aliases(self.buffer) {
-            return;
-        }
-        let axis = |inner: &Arc<For>| match inner.kind {
-            ForKind::ThreadBinding(tag @ ThreadTag::Thread(_)) if inner.min.as_const_int() == Some(0) => {
-                inner.extent.as_const_int().map(|_| (tag, inner.extent.clone()))
-            }
-            _ => None,
-        };
-        let threads: Option<Vec<_>> = self.open.iter().map(axis).collect();
-        let Some(mut threads) = threads else {
-            self.is_alike = false;
-            return;
-        };
-        threads.sort_by_key(|(tag, _)| *tag);
-        let is_twice = threads.windows(2).any(|pair| pair[0].0 == pair[1].0);
-        let index = |(tag, _): &(ThreadTag, Expr)| index_of(&self.open, *tag);
-        self.is_own &= threads.iter().map(index).eq(indices.iter().take(threads.len()).cloned().map(Some))
-            && threads.iter().map(|(_, extent)| extent).eq(used.shape.iter().take(threads.len()));
-        self.is_alike &= !is_twice;
-        self.is_alike &= used == self.buffer && *self.threads.get_or_insert_with(|| threads.clone()) == threads;
-    }
-}
-
-impl Rewrite for Uses<'_> {
-    type Error = Infallible;
-
-    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
-        if let Expr::Load { buffer, indices } = expr {
-            self.used(buffer, indices);
-        }
-        self.expr_children(expr)
-    }
-
-    fn attr_value(&mut self, value: &AttrValue) -> Result<AttrValue, Infallible> {
-        self.is_alike &= *value != AttrValue::Var(self.buffer.data.clone());
-        self.attr_value_children(value)
-    }
-
-    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
-        match &stmt.kind {
-            StmtKind::Store { buffer, indices, .. } => self.used(buffer, indices),
-            StmtKind::DeclBuffer { buffer, .. } => self.is_alike &= !buffer.aliases(self.buffer),
-            StmtKind::For(inner) if is_among_threads(inner) => {
-                let (Ok(_), Ok(_)) = (self.expr(&inner.min), self.expr(&inner.extent));
-                self.open.push(inner.clone());
-                let Ok(_) = self.stmt(&inner.body);
-                self.open.pop();
-                return Ok(stmt.clone());
-            }
-            _ => {}
-        }
-        self.stmt_children(stmt)
-    }
+/// The axes of the threads around a use, with their extents. `None` if it is no element of the buffer itself, or if loops over anything but
+/// different axes of known extents are around it.
+fn threads_of(one: &Use, buffer: &Buffer) -> Option<Vec<(ThreadTag, Expr)>> {
+    let threads = one.threads();
+    let is_known = |inner: &For| inner.min.as_const_int() == Some(0) && inner.extent.as_const_int().is_some();
+    let are_all = one.buffer == *buffer && threads.len() == one.loops.len();
+    let are_different = threads.windows(2).all(|pair| pair[0].0 != pair[1].0);
+    (are_all && are_different && threads.iter().all(|(_, inner)| is_known(inner)))
+        .then(|| threads.into_iter().map(|(tag, inner)| (tag, inner.extent.clone())).collect())
 }
 
 /// The index of the thread on an axis.
 fn index_of(open: &[Arc<For>], tag: ThreadTag) -> Option<Expr> {
     let inner = open.iter().find(|inner| inner.kind == ForKind::ThreadBinding(tag))?;
     Some(Expr::from(&inner.var))
-}
-
-/// Whether the iterations of a loop are groups, threads, or others that run at once; vectors belong to one thread.
-fn is_among_threads(inner: &For) -> bool {
-    matches!(inner.kind, ForKind::ThreadBinding(_) | ForKind::Parallel)
 }
 
 /// Puts the indices of threads in front of those of a buffer.

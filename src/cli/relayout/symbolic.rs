@@ -141,16 +141,12 @@ fn proved(sides: &Sides, judge: &Judge, global: &Global) -> Result<MoveReport, F
         (!reports.is_empty() && reports.iter().all(|row| row.verdict.is_proved())).then_some(reports)
     };
     // A strategy at samples is a guess: what is not proved of it for all extents is left.
-    let chosen = maps.at_samples().and_then(|(relayout, sizes)| {
-        let strategy = Strategy::choose(&relayout, sides.element_bytes).ok()?;
+    let chosen = maps.choose(sides.element_bytes).and_then(|(strategy, sizes)| {
         let func = moved(&strategy, &sizes, &sides.elements);
-        let reports = is_proved(&func)?;
-        Some((Chosen { strategy, sizes, func }, reports))
+        is_proved(&func).map(|reports| (Chosen { strategy, sizes, func }, reports))
     });
-    let chosen = chosen.map(|(chosen, reports)| {
-        verdicts.extend(reports);
-        chosen
-    });
+    let (chosen, reports) = chosen.unzip();
+    verdicts.extend(reports.into_iter().flatten());
     let kernel = chosen.as_ref().and_then(|one| device::kernel(&one.strategy, &one.sizes, &sides.elements));
     let kernel = kernel.and_then(|func| is_proved(&func).map(|reports| (func, reports)));
     // The first one that is proved down to its kernel; the last one if none is.

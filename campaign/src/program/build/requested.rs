@@ -35,6 +35,9 @@ pub(super) fn with_passes(scheduled: Scheduled, passes: &[Requested]) -> PrimFun
     func
 }
 
+/// Most buffers that are marked: each copy of an unrolled loop may have one, and each is tried.
+const MOST_MARKED: usize = 4;
+
 /// The function with a mark at each buffer that may have two halves.
 fn with_marks(mut func: PrimFunc) -> PrimFunc {
     let mut allocated: Vec<Buffer> = Vec::new();
@@ -43,6 +46,7 @@ fn with_marks(mut func: PrimFunc) -> PrimFunc {
             allocated.push(buffer.clone());
         }
     });
+    allocated.truncate(MOST_MARKED);
     for buffer in allocated {
         let Ok(body) = Mark(&buffer).stmt(&func.body);
         let marked = PrimFunc { body, ..func.clone() };
