@@ -177,3 +177,59 @@ impl Sizes {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::DataType;
+
+    /// A map from two axes, from a function of their indices.
+    fn map(extents: &[Expr], outputs: impl Fn(Expr, Expr) -> Vec<Expr>) -> IndexMap {
+        let vars = ["i", "j"].map(Var::index);
+        let outputs = outputs(Expr::from(&vars[0]), Expr::from(&vars[1]));
+        IndexMap::new(vars.to_vec(), extents.to_vec(), outputs, Vec::new()).unwrap()
+    }
+
+    /// The strategy for rows in tiles of 8 x 16, and its loops: the extent, what an iteration adds in A's memory, and what in B's.
+    fn tiled(extents: [Expr; 2]) -> (Strategy, Vec<String>) {
+        let n = Expr::int;
+        let tiles = |extent: &Expr, size: i64| (extent.clone() + n(size - 1)).floor_div(n(size));
+        let from = map(&extents, |i, j| vec![i, j]);
+        let to = map(&extents, |i, j| {
+            vec![i.clone().floor_div(n(8)), j.clone().floor_div(n(16)), i.floor_mod(n(8)), j.floor_mod(n(16))]
+        });
+        let shape = [tiles(&extents[0], 8), tiles(&extents[1], 16), n(8), n(16)];
+        let maps = Maps { extents: &extents, from: (&from, &extents), to: (&to, &shape) };
+        let (strategy, sizes) = maps.choose(4).unwrap();
+        let text = |one: &Loop| {
+            let (source, target) = sizes.distances(one);
+            [sizes.extent(one), source, target].map(|size| size.to_string()).join("; ")
+        };
+        let loops = strategy.loops.iter().map(text).collect();
+        (strategy, loops)
+    }
+
+    #[test]
+    fn sizes_at_samples_are_written_with_the_symbols() {
+        let [n, m] = ["n", "m"].map(|name| Expr::from(&Var::new(name, DataType::INT32)));
+        let (strategy, both) = tiled([n.clone(), m]);
+        let rows = "(n + 7) // 8; 8 * m; (m + 15) // 16 * 8 * 16";
+        assert_eq!(both, [rows, "(m + 15) // 16; 16; 8 * 16", "8; m; 16", "16; 1; 1"]);
+        assert!(strategy.fills_what_bounds_leave());
+        let (_, first) = tiled([n.clone(), Expr::int(35)]);
+        assert_eq!(first, ["(n + 7) // 8; 8 * 35; (35 + 15) // 16 * 8 * 16", "3; 16; 8 * 16", "8; 35; 16", "16; 1; 1"]);
+        let (_, second) = tiled([Expr::int(21), n]);
+        let rows = "3; 8 * n; (n + 15) // 16 * 8 * 16";
+        assert_eq!(second, [rows, "(n + 15) // 16; 16; 8 * 16", "8; n; 16", "16; 1; 1"]);
+    }
+
+    #[test]
+    fn a_size_that_is_no_number_at_the_samples_has_no_strategy() {
+        let n = Expr::from(&Var::new("n", DataType::INT32));
+        let extents = [n.clone(), Expr::int(3)];
+        let rows = map(&extents, |i, j| vec![i, j]);
+        let shape = [n.floor_div(Expr::int(0)), Expr::int(3)];
+        let maps = Maps { extents: &extents, from: (&rows, &extents), to: (&rows, &shape) };
+        assert!(maps.choose(4).is_none());
+    }
+}

@@ -334,4 +334,32 @@ mod tests {
         let hidden = nest([7, 9], |i, j| i.clone() * Expr::int(9) + (i + j).floor_mod(Expr::int(9)));
         assert!(!separates(&hidden.0[1..], &hidden.1, &Ranges::default()));
     }
+
+    /// Whether a buffer of `size` elements has parts for 5 x 7 threads, in a loop of three iterations around the store to an index.
+    fn parts(size: i64, index: impl Fn(Expr, Expr, Expr) -> Expr) -> bool {
+        let [tx, ty, j] = ["tx", "ty", "j"].map(Var::index);
+        let buffer = Buffer::compact("acc", ScalarType::Float32, vec![Expr::int(size)]);
+        let index = index(Expr::from(&tx), Expr::from(&ty), Expr::from(&j));
+        let store = Stmt::store(&buffer, vec![index], Expr::float_of(1.0, ScalarType::Float32));
+        let body = Stmt::for_loop(&j, Expr::int(3), ForKind::Serial, store);
+        let mut ranges = Ranges::default();
+        let threads = [(tx, 5), (ty, 7)];
+        for (var, extent) in &threads {
+            ranges.insert_loop(var, &Expr::int(0), &Expr::int(i64::try_from(*extent).unwrap()));
+        }
+        has_parts(&buffer, &body, &threads, &ranges)
+    }
+
+    #[test]
+    fn memory_has_parts_where_each_thread_stays_in_its_own() {
+        let n = Expr::int;
+        let number = |x: Expr, y: Expr| x * n(7) + y;
+        assert!(parts(105, |x, y, j| number(x, y) * n(3) + j));
+        assert!(parts(35, |x, y, _| number(x, y)));
+        assert!(!parts(35, |x, y, _| y * n(5) + x), "the axes are in the other order");
+        assert!(!parts(105, |x, y, j| number(x, y) * n(3) + j + n(1)), "the last element is that of the next thread");
+        assert!(!parts(105, |x, y, j| number(x, y) + j * n(35)), "the parts are not contiguous");
+        assert!(!parts(105, |_, y, j| y * n(3) + j), "threads of one row share a part");
+        assert!(!parts(106, |x, y, j| number(x, y) * n(3) + j), "the parts are not equal");
+    }
 }
