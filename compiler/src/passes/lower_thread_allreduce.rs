@@ -135,6 +135,9 @@ impl Rewrite for Lowered {
             StmtKind::Attr { node, key, body, .. } if key == THREAD_ALLREDUCE => {
                 self.count += 1;
                 let fault = |message: &str| fault(message, stmt.span);
+                if !self.threads.iter().all(|inner| inner.min.as_const_int() == Some(0)) {
+                    return Err(fault("a loop over threads does not begin at 0"));
+                }
                 let full = thread_axes::unflattened(node, body, &self.threads);
                 let found = Reduction::of(node, full.as_ref().unwrap_or(body))
                     .ok_or_else(|| fault("the statements are no reduction across threads"))?;
@@ -205,6 +208,10 @@ impl Reduction {
             _ => None,
         });
         let axes: Vec<usize> = all.collect::<Option<_>>()?;
+        // The tree begins with the first value.
+        if !heads.iter().all(|head| head.min.as_const_int() == Some(0)) {
+            return None;
+        }
         let mut read = own.clone();
         for (axis, head) in axes.iter().zip(&heads) {
             read[*axis] = Expr::from(&head.var);

@@ -21,7 +21,7 @@ pub(super) fn with_passes(scheduled: Scheduled, passes: &[Requested]) -> PrimFun
         func = with_marks(after);
     }
     if passes.contains(&Requested::InjectVirtualThread) {
-        let Ok(body) = Virtual.stmt(&func.body);
+        let Ok(body) = (Virtual { copies: 1 }).stmt(&func.body);
         func.body = body;
     }
     if passes.contains(&Requested::ThreadSync) {
@@ -90,18 +90,30 @@ impl Rewrite for Implicit {
     }
 }
 
-/// Makes parallel loops loops over virtual threads.
-struct Virtual;
+/// Most copies that virtual threads make of a statement: the judge compares each copy with each other one.
+const MOST_COPIES: i128 = 24;
+
+/// Makes parallel loops loops over virtual threads, unless these would be too many.
+struct Virtual {
+    /// The virtual threads of the loops around this place.
+    copies: i128,
+}
 
 impl Rewrite for Virtual {
     type Error = Infallible;
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        let threads = match &stmt.kind {
+            StmtKind::For(inner) if inner.kind == ForKind::Parallel => inner.extent.as_const_int(),
+            _ => None,
+        };
+        let Some(copies) = threads.map(|threads| threads.max(1) * self.copies).filter(|all| *all <= MOST_COPIES) else {
+            return self.stmt_children(stmt);
+        };
+        let outside = std::mem::replace(&mut self.copies, copies);
         let rewritten = self.stmt_children(stmt)?;
+        self.copies = outside;
         let StmtKind::For(inner) = &rewritten.kind else { return Ok(rewritten) };
-        if inner.kind != ForKind::Parallel || inner.extent.as_const_int().is_none() {
-            return Ok(rewritten);
-        }
         let mut inner = For::clone(inner);
         inner.annotations.push((VIRTUAL_THREAD.to_owned(), AttrValue::Str("vthread.x".to_owned())));
         Ok(Stmt::new(StmtKind::For(inner.into())).at(stmt.span))
