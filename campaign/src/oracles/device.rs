@@ -343,8 +343,9 @@ impl Opened {
 
     /// Whether the driver is known to compile programs of this kind wrongly where it optimises them.
     ///
-    /// PoCL 3.1 makes loops over the work-items of a group between barriers, and its optimiser merges some of these loops wrongly. Programs
-    /// without barriers do not count: there, a result that the optimiser changes is more likely undefined behaviour of the kernel.
+    /// PoCL 3.1 makes loops over the work-items of a group between barriers. Optimised, such kernels sometimes write where their text does not:
+    /// one was read statement by statement. Programs without barriers do not count: there, a result that the optimiser changes is more likely
+    /// undefined behaviour of the kernel.
     fn may_miscompile(&self, case: &Ready) -> bool {
         self.platform == POCL && case.funcs.last().is_some_and(|lowered| has_barriers(&lowered.func))
     }

@@ -163,7 +163,7 @@ impl Rewrite for Lowered {
 }
 
 fn fault(message: &str, span: Option<Span>) -> Diagnostic {
-    let help = "a reduction is read from `T.tvm_thread_allreduce`, by a sum, a product, a least or greatest value; its loops over threads have constant extents";
+    let help = "a reduction is read from `T.tvm_thread_allreduce`, by a sum, a product, a least or greatest value; its loops begin at 0 and have constant extents";
     Diagnostic::error("thread-allreduce", span, message.to_owned()).with_help(help)
 }
 
