@@ -11,22 +11,20 @@
 //! been read (`tilewright_ir::phases::grouped`). Where it has none, one array for all threads would mean something else.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use tilewright_ir::phases::{Use, uses_of};
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{Buffer, Diagnostic, For, ForKind, PrimFunc, Scope, Stmt, StmtKind, ThreadTag};
+use tilewright_ir::{Buffer, Diagnostic, PrimFunc, Scope, Stmt, StmtKind};
 
 /// The errors of a function without blocks.
 pub(super) fn refused(func: &PrimFunc) -> Vec<Diagnostic> {
-    let mut walk = Walk { open: Vec::new(), errors: Vec::new() };
+    let mut walk = Walk { errors: Vec::new() };
     let Ok(_) = walk.stmt(&func.body);
     walk.errors
 }
 
-/// Looks for allocations between the loops over groups and those over threads.
+/// Looks for allocations around loops over threads.
 struct Walk {
-    open: Vec<Arc<For>>,
     errors: Vec<Diagnostic>,
 }
 
@@ -34,34 +32,18 @@ impl Rewrite for Walk {
     type Error = Infallible;
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
-        let is_bound = |is_of: fn(ThreadTag) -> bool, inner: &Arc<For>| matches!(inner.kind, ForKind::ThreadBinding(tag) if is_of(tag));
-        match &stmt.kind {
-            StmtKind::Allocate { buffer, body } if buffer.scope == Scope::Local => {
-                let is_in_group = self.open.iter().any(|inner| is_bound(|tag| !is_thread(tag), inner));
-                if is_in_group && !self.open.iter().any(|inner| is_bound(is_thread, inner)) && !is_own(buffer, body) {
-                    let message = format!(
-                        "`{buffer}` is memory of each thread, and not all of its uses are in loops over the same threads"
-                    );
-                    let help =
-                        "allocate it inside of the loop over threads; memory that threads share is in scope `shared`";
-                    self.errors
-                        .push(Diagnostic::error("local-memory", buffer.span.or(stmt.span), message).with_help(help));
-                }
-            }
-            StmtKind::For(inner) => {
-                self.open.push(inner.clone());
-                let Ok(_) = self.stmt(&inner.body);
-                self.open.pop();
-                return Ok(stmt.clone());
-            }
-            _ => {}
+        if let StmtKind::Allocate { buffer, body } = &stmt.kind
+            && buffer.scope == Scope::Local
+            && !is_own(buffer, body)
+        {
+            let message = format!(
+                "`{buffer}` is memory of each thread, and not all of its uses are in loops over the same threads"
+            );
+            let help = "allocate it inside of the loops over threads; memory that threads share is in scope `shared`";
+            self.errors.push(Diagnostic::error("local-memory", buffer.span.or(stmt.span), message).with_help(help));
         }
         self.stmt_children(stmt)
     }
-}
-
-fn is_thread(tag: ThreadTag) -> bool {
-    matches!(tag, ThreadTag::Thread(_))
 }
 
 /// Whether all uses of a buffer have the indices of their threads in front, those of the same axes, or none is below a loop over threads.
