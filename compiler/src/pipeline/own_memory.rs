@@ -14,17 +14,20 @@ use std::convert::Infallible;
 
 use tilewright_ir::phases::{Use, uses_of};
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{Buffer, Diagnostic, PrimFunc, Scope, Stmt, StmtKind};
+use tilewright_ir::{Buffer, Diagnostic, ForKind, PrimFunc, Scope, Stmt, StmtKind};
 
 /// The errors of a function without blocks.
 pub(super) fn refused(func: &PrimFunc) -> Vec<Diagnostic> {
-    let mut walk = Walk { errors: Vec::new() };
+    let mut walk = Walk { n_bound: 0, errors: Vec::new() };
     let Ok(_) = walk.stmt(&func.body);
     walk.errors
 }
 
-/// Looks for allocations around loops over threads.
+/// Looks for allocations below a loop over groups or threads and around other loops over threads. Memory in front of all of them is one for
+/// all groups.
 struct Walk {
+    /// The loops over groups and threads around this place.
+    n_bound: usize,
     errors: Vec<Diagnostic>,
 }
 
@@ -34,6 +37,7 @@ impl Rewrite for Walk {
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         if let StmtKind::Allocate { buffer, body } = &stmt.kind
             && buffer.scope == Scope::Local
+            && self.n_bound > 0
             && !is_own(buffer, body)
         {
             let message = format!(
@@ -42,7 +46,11 @@ impl Rewrite for Walk {
             let help = "allocate it inside of the loops over threads; memory that threads share is in scope `shared`";
             self.errors.push(Diagnostic::error("local-memory", buffer.span.or(stmt.span), message).with_help(help));
         }
-        self.stmt_children(stmt)
+        let is_bound = matches!(&stmt.kind, StmtKind::For(inner) if matches!(inner.kind, ForKind::ThreadBinding(_)));
+        self.n_bound += usize::from(is_bound);
+        let walked = self.stmt_children(stmt);
+        self.n_bound -= usize::from(is_bound);
+        walked
     }
 }
 
