@@ -166,11 +166,12 @@ impl Devices {
     /// held if anything was compared.
     fn outcome(&self, case: &Ready, lines: &[EngineOutcome], tally: &mut Tally) -> Outcome {
         let mut compared = 0;
+        let mut miscompiled = None;
         for (device, line) in self.devices.iter().zip(lines) {
-            if line.agrees_unoptimised && device.may_miscompile(case) {
-                return Outcome::Undecided(format!("the optimiser of {} changes the result", device.platform));
-            }
             match line.status {
+                Status::Mismatch | Status::Trap if line.agrees_unoptimised && device.may_miscompile(case) => {
+                    miscompiled = Some(format!("the optimiser of {} changes the result", device.platform));
+                }
                 // A run that agrees but compared no value is no evidence.
                 Status::Agrees if line.compared > 0 => {
                     compared += line.compared;
@@ -196,6 +197,10 @@ impl Devices {
                     return Failure::outcome(what, detail(line));
                 }
             }
+        }
+        // It is no evidence for the kernels that another device agrees; a wrong result of another one counts.
+        if let Some(why) = miscompiled {
+            return Outcome::Undecided(why);
         }
         match lines.iter().find(|line| line.status == Status::Skipped) {
             // One device that compared values is enough; others may skip a program that they do not support.

@@ -194,18 +194,26 @@ fn a_wrong_pass_is_blamed_and_the_device_differs_too() {
     assert_eq!(statuses, [Status::Reference, Status::Agrees, Status::Mismatch, Status::Mismatch]);
 }
 
-/// One function over `A`, run in the interpreter and on the device.
-fn in_place(body: impl Fn(Expr) -> Expr, extent: i64) -> super::stages::ChainOutcome {
+/// A function that replaces the first elements of `A`, which has 17.
+fn replaced(body: impl Fn(Expr) -> Expr, extent: i64) -> PrimFunc {
     let a = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(17)]);
     let i = Var::index("i");
     let store = Stmt::store(&a, vec![Expr::from(&i)], body(Expr::load(&a, vec![Expr::from(&i)])));
     let param = Var::new("a", DataType::HANDLE);
     let body = Stmt::for_loop(&i, Expr::int(extent), ForKind::Serial, store);
     let buffer_map = vec![(param.clone(), a)];
-    let func = PrimFunc { name: "f".into(), params: vec![param], buffer_map, attrs: FuncAttrs::default(), body };
-    let stages = [Stage { name: "input", program: StageProgram::Func(&func), evidence: None, reassociates: false }];
-    let device = OpenCl::open(None).expect("an OpenCL device");
-    run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap()
+    PrimFunc { name: "f".into(), params: vec![param], buffer_map, attrs: FuncAttrs::default(), body }
+}
+
+/// A function in the interpreter and on a device.
+fn on(device: &dyn Engine, func: &PrimFunc) -> ChainOutcome {
+    let stages = [Stage { name: "input", program: StageProgram::Func(func), evidence: None, reassociates: false }];
+    run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(device)]).unwrap()
+}
+
+/// A function over `A`, in the interpreter and on the first OpenCL device.
+fn in_place(body: impl Fn(Expr) -> Expr, extent: i64) -> ChainOutcome {
+    on(&OpenCl::open(None).expect("an OpenCL device"), &replaced(body, extent))
 }
 
 #[test]
@@ -325,18 +333,9 @@ impl Engine for Miscompiled {
 
 #[test]
 fn a_result_that_only_the_optimiser_of_a_driver_changes_is_a_mismatch_that_says_so() {
-    let a = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(17)]);
-    let i = Var::index("i");
-    let twice = Expr::load(&a, vec![Expr::from(&i)]) + Expr::load(&a, vec![Expr::from(&i)]);
-    let store = Stmt::store(&a, vec![Expr::from(&i)], twice);
-    let param = Var::new("a", DataType::HANDLE);
-    let body = Stmt::for_loop(&i, Expr::int(17), ForKind::Serial, store);
-    let buffer_map = vec![(param.clone(), a)];
-    let func = PrimFunc { name: "f".into(), params: vec![param], buffer_map, attrs: FuncAttrs::default(), body };
-    let stages = [Stage { name: "input", program: StageProgram::Func(&func), evidence: None, reassociates: false }];
+    let func = replaced(|x| x.clone() + x, 17);
     for is_right_unoptimised in [true, false] {
-        let device = Miscompiled { is_right_unoptimised };
-        let report = run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap();
+        let report = on(&Miscompiled { is_right_unoptimised }, &func);
         let line = &report.engines[1];
         assert_eq!((line.status, line.agrees_unoptimised), (Status::Mismatch, is_right_unoptimised), "{report:#?}");
     }

@@ -43,7 +43,7 @@ impl Use {
     }
 }
 
-/// What [`uses_of`] finds.
+/// All uses of the memory of a buffer in a statement.
 #[derive(Clone, Debug, Default)]
 pub struct Uses {
     /// The loads and stores, in program order.
@@ -52,7 +52,7 @@ pub struct Uses {
     pub is_seen_otherwise: bool,
 }
 
-/// The uses of the memory of `buffer` in a statement.
+/// Finds the uses of the memory of `buffer` in a statement.
 pub fn uses_of(buffer: &Buffer, body: &Stmt) -> Uses {
     let mut walk = Walk { buffer, open: Vec::new(), found: Uses::default() };
     let Ok(_) = walk.stmt(body);
