@@ -191,15 +191,15 @@ mod tests {
     }
 
     /// The strategy for rows in tiles of 8 x 16, and its loops: the extent, what an iteration adds in A's memory, and what in B's.
-    fn tiled(extents: [Expr; 2]) -> (Strategy, Vec<String>) {
+    fn tiled(extents: &[Expr; 2]) -> (Strategy, Vec<String>) {
         let n = Expr::int;
         let tiles = |extent: &Expr, size: i64| (extent.clone() + n(size - 1)).floor_div(n(size));
-        let from = map(&extents, |i, j| vec![i, j]);
-        let to = map(&extents, |i, j| {
+        let from = map(extents, |i, j| vec![i, j]);
+        let to = map(extents, |i, j| {
             vec![i.clone().floor_div(n(8)), j.clone().floor_div(n(16)), i.floor_mod(n(8)), j.floor_mod(n(16))]
         });
         let shape = [tiles(&extents[0], 8), tiles(&extents[1], 16), n(8), n(16)];
-        let maps = Maps { extents: &extents, from: (&from, &extents), to: (&to, &shape) };
+        let maps = Maps { extents, from: (&from, extents), to: (&to, &shape) };
         let (strategy, sizes) = maps.choose(4).unwrap();
         let text = |one: &Loop| {
             let (source, target) = sizes.distances(one);
@@ -212,13 +212,13 @@ mod tests {
     #[test]
     fn sizes_at_samples_are_written_with_the_symbols() {
         let [n, m] = ["n", "m"].map(|name| Expr::from(&Var::new(name, DataType::INT32)));
-        let (strategy, both) = tiled([n.clone(), m]);
+        let (strategy, both) = tiled(&[n.clone(), m]);
         let rows = "(n + 7) // 8; 8 * m; (m + 15) // 16 * 8 * 16";
         assert_eq!(both, [rows, "(m + 15) // 16; 16; 8 * 16", "8; m; 16", "16; 1; 1"]);
         assert!(strategy.fills_what_bounds_leave());
-        let (_, first) = tiled([n.clone(), Expr::int(35)]);
+        let (_, first) = tiled(&[n.clone(), Expr::int(35)]);
         assert_eq!(first, ["(n + 7) // 8; 8 * 35; (35 + 15) // 16 * 8 * 16", "3; 16; 8 * 16", "8; 35; 16", "16; 1; 1"]);
-        let (_, second) = tiled([Expr::int(21), n]);
+        let (_, second) = tiled(&[Expr::int(21), n]);
         let rows = "3; 8 * n; (n + 15) // 16 * 8 * 16";
         assert_eq!(second, [rows, "(n + 15) // 16; 16; 8 * 16", "8; n; 16", "16; 1; 1"]);
     }
