@@ -31,7 +31,7 @@ fn copy(from: i64) -> PrimFunc {
     tilewright_script::read_module(&text).unwrap().funcs.remove(0)
 }
 
-/// A device that runs the kernels of its own function, whichever it is asked to run.
+/// A device that runs the kernels of its own function, whichever it is asked to run; without its optimiser, those that it is asked for.
 struct Instead<'a> {
     device: &'a OpenCl,
     func: PrimFunc,
@@ -48,6 +48,10 @@ impl Engine for Instead<'_> {
 
     fn run(&self, _: &StageProgram<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, EngineFault> {
         self.device.run(&StageProgram::Func(&self.func), symbols, arguments)
+    }
+
+    fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
+        self.device.unoptimised()
     }
 }
 
@@ -96,5 +100,6 @@ fn a_store_that_ends_the_driver_is_a_row_and_the_other_rows_are_there() {
         let row = first_device(from);
         assert_eq!((row.status, row.summary()), (Status::Failed, Some(Summary::Unknown)), "{}", row.detail);
         assert!(row.detail.starts_with("the OpenCL driver's process ended with signal SIG"), "{}", row.detail);
+        assert!(row.agrees_unoptimised, "the device opens once more, in another process");
     }
 }

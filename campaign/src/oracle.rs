@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::case::Case;
 use super::config::Config;
 use tilewright_compiler::pipeline::DeviceChoice;
+use tilewright_device::DeviceHost;
 
 /// A property that has to hold of every case.
 ///
@@ -41,12 +42,14 @@ pub struct Environment {
     pub config: Config,
     /// The devices on which kernels run.
     pub device: DeviceChoice,
+    /// The process in which PoCL runs where it optimises kernels, because its optimiser may end the process.
+    pub optimiser: DeviceHost,
 }
 
 impl Default for Environment {
-    /// The default ranges and all devices.
+    /// The default ranges and all devices, all of them in this process.
     fn default() -> Self {
-        Self { config: Config::default(), device: DeviceChoice::All }
+        Self { config: Config::default(), device: DeviceChoice::All, optimiser: DeviceHost::default() }
     }
 }
 

@@ -56,6 +56,18 @@ impl Processes {
         idle.map_or_else(|| Connection::start(&self.launch, self.patience), Ok)
     }
 
+    /// Opens a device in an idle worker, or in a new one.
+    pub(crate) fn open(self: &Arc<Self>, info: &DeviceInfo) -> Result<Session, DeviceError> {
+        let connection = self.take()?;
+        match remote::Session::open(connection.clone(), Arc::clone(self), info) {
+            Ok((session, info)) => Ok(Session::remote(session, info)),
+            Err(error) => {
+                self.give_back(connection);
+                Err(error)
+            }
+        }
+    }
+
     /// Keeps a worker for the next session, unless it is gone or its memory may be damaged.
     pub(crate) fn give_back(&self, connection: Connection) {
         if connection.is_sound() {
@@ -100,14 +112,6 @@ impl DeviceHost {
     /// Those of [`Session::open`], and [`DeviceError::Process`] if the worker cannot be started or is lost.
     pub fn open(&self, info: &DeviceInfo) -> Result<Session, DeviceError> {
         let Some(processes) = &self.processes else { return Session::open(info) };
-        let connection = processes.take()?;
-        let opened = remote::Session::open(connection.clone(), Arc::clone(processes), info);
-        match opened {
-            Ok((session, info)) => Ok(Session::remote(session, info)),
-            Err(error) => {
-                processes.give_back(connection);
-                Err(error)
-            }
-        }
+        processes.open(info)
     }
 }

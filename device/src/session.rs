@@ -35,6 +35,17 @@ impl Session {
         Ok(Self { info, place: Place::Here(Box::new(session)) })
     }
 
+    /// Opens the same device once more: where this session is in a worker, in another worker if this one is lost or damaged.
+    ///
+    /// # Errors
+    /// Those of [`Session::open`], and [`DeviceError::Process`] if a worker cannot be started.
+    pub fn reopened(&self) -> Result<Self, DeviceError> {
+        match &self.place {
+            Place::Here(_) => Self::open(&self.info),
+            Place::Elsewhere(session) => session.reopened(&self.info),
+        }
+    }
+
     pub(crate) fn remote(session: remote::Session, info: DeviceInfo) -> Self {
         Self { info, place: Place::Elsewhere(session) }
     }

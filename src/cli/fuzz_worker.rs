@@ -27,7 +27,8 @@ pub fn run(args: &Args, global: &Global) -> Result<ExitStatus, Failure> {
         let fault = fault.ok_or_else(|| Failure::Internal(format!("no fault `{name}` can be switched on here")))?;
         sabotage::switch(Some(fault.name));
     }
-    let environment = Environment { device: super::fuzz::devices(global), ..Environment::default() };
+    let (device, optimiser) = (super::fuzz::devices(global), super::device_worker::host());
+    let environment = Environment { device, optimiser, ..Environment::default() };
     worker::serve(environment).map_err(|error| Failure::Internal(format!("nobody reads the answers: {error}")))?;
     Ok(ExitStatus::Success)
 }

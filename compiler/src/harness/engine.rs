@@ -83,6 +83,8 @@ pub enum EngineFault {
     Absent(String),
     /// A driver, the arguments or the code generator failed.
     Error(String),
+    /// The process of a driver ended, or does not answer.
+    Lost(String),
 }
 
 /// Something that runs programs.
@@ -105,8 +107,8 @@ pub trait Engine {
         arguments: &mut Arguments,
     ) -> Result<Ran, EngineFault>;
 
-    /// The engine with a compiler that does not optimise: a result that only the optimiser changes points to the driver. `None` if it has
-    /// no such compiler.
+    /// The engine with a compiler that does not optimise: a result that only the optimiser changes points to the driver, and so does a
+    /// driver whose process ends only where it optimises. `None` if it has no such compiler.
     fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
         None
     }
@@ -190,7 +192,8 @@ pub struct EngineOutcome {
     pub detail: String,
     /// The first difference.
     pub first: Option<Mismatch>,
-    /// Whether the same kernels agree where the compiler of the device does not optimise them, although they are wrong where it does.
+    /// Whether the same kernels agree where the compiler of the device does not optimise them, although their result is wrong or the
+    /// driver's process ends where it does.
     pub agrees_unoptimised: bool,
     /// The source of each program that the device ran, in the order of the runs; empty for other engines.
     pub sources: Vec<String>,
@@ -251,7 +254,7 @@ impl EngineFault {
             Self::Trap { message, .. } => (Status::Trap, message),
             Self::Skipped(why) => (Status::Skipped, why),
             Self::Absent(why) => (Status::Absent, why),
-            Self::Error(why) => (Status::Failed, why),
+            Self::Error(why) | Self::Lost(why) => (Status::Failed, why),
         }
     }
 }

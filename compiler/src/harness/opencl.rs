@@ -39,7 +39,7 @@ impl OpenCl {
     /// Opens a device as [`OpenCl::open`] does, with its driver in the process that `host` says.
     ///
     /// # Errors
-    /// Those of [`OpenCl::open`]. A driver that crashes its own process is an [`EngineFault::Error`].
+    /// Those of [`OpenCl::open`]. A driver that crashes its own process is an [`EngineFault::Lost`].
     pub fn open_on(host: &DeviceHost, wanted: Option<&str>) -> Result<Self, EngineFault> {
         let fault = |error: DeviceError| match fault(&error) {
             EngineFault::Skipped(why) => EngineFault::Absent(why),
@@ -50,10 +50,20 @@ impl OpenCl {
         Ok(Self { session: Arc::new(session), options: RunOptions::default(), flags: Vec::new() })
     }
 
-    /// The device with a compiler that does not optimise.
-    #[must_use]
-    pub fn without_optimiser(&self) -> Self {
-        Self { flags: vec![NOT_OPTIMISED.to_owned()], ..self.clone() }
+    /// The device with a compiler that does not optimise, opened once more: the process of a driver may be lost. `None` if it does not
+    /// open.
+    pub fn without_optimiser(&self) -> Option<Self> {
+        let session = Arc::new(self.session.reopened().ok()?);
+        Some(Self { session, flags: vec![NOT_OPTIMISED.to_owned()], ..self.clone() })
+    }
+
+    /// The same device, with its driver in the process that `host` says.
+    ///
+    /// # Errors
+    /// [`EngineFault::Lost`] if the process cannot be started, [`EngineFault::Error`] if the device does not open.
+    pub fn on(&self, host: &DeviceHost) -> Result<Self, EngineFault> {
+        let session = host.open(self.session.info()).map_err(|error| fault(&error))?;
+        Ok(Self { session: Arc::new(session), ..self.clone() })
     }
 
     /// The session on the device.
@@ -204,7 +214,7 @@ impl Engine for OpenCl {
     }
 
     fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
-        Some(Box::new(self.without_optimiser()))
+        Some(Box::new(self.without_optimiser()?))
     }
 }
 
@@ -227,13 +237,16 @@ fn difference(func: &PrimFunc, one: &Arguments, other: &Arguments) -> Option<Str
 
 /// Classifies a device error: no device, or one without a needed feature, is a reason to skip; a kernel that writes out of its
 /// buffers is wrong; a device that fails, or a driver whose process ends, is an error.
-pub(super) fn fault(error: &DeviceError) -> EngineFault {
-    if let DeviceError::GuardTouched(_) = error {
-        return EngineFault::Trap { message: error.to_string(), is_undefined_read: false };
+pub fn fault(error: &DeviceError) -> EngineFault {
+    let message = error.to_string();
+    match error {
+        DeviceError::GuardTouched(_) => EngineFault::Trap { message, is_undefined_read: false },
+        DeviceError::Process { .. } => EngineFault::Lost(message),
+        // A device may lack images of some format.
+        DeviceError::Unsupported { .. } => EngineFault::Skipped(message),
+        error if error.is_absent() => EngineFault::Skipped(message),
+        _ => EngineFault::Error(message),
     }
-    // A device may lack images of some format.
-    let is_lacking = error.is_absent() || matches!(error, DeviceError::Unsupported { .. });
-    if is_lacking { EngineFault::Skipped(error.to_string()) } else { EngineFault::Error(error.to_string()) }
 }
 
 /// Returns the arguments as bytes. Undefined elements are filled with a poison value, so that a kernel that reads them

@@ -353,7 +353,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs a stage on a device. Where the result is wrong, the kernels run once more without the optimiser of the device's compiler.
+    /// Runs a stage on a device. Where the result is wrong, or the driver's process ends, the kernels run once more without the optimiser of
+    /// the device's compiler.
     fn run_device(
         &mut self,
         engine: &dyn Engine,
@@ -365,16 +366,19 @@ impl Run<'_> {
             |engine: &dyn Engine| match self.run_stage(stage, layouts, engine, inputs, expected, self.tolerance) {
                 Ok((line, _, notes)) => {
                     self.add_notes(notes);
-                    line
+                    (line, false)
                 }
-                Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
+                Err(fault) => {
+                    let is_lost = matches!(fault, EngineFault::Lost(_));
+                    (EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault), is_lost)
+                }
             };
-        let line = run(engine);
-        if !matches!(line.status, Status::Mismatch | Status::Trap) {
+        let (line, is_lost) = run(engine);
+        if !is_lost && !matches!(line.status, Status::Mismatch | Status::Trap) {
             return line;
         }
         let agrees_unoptimised =
-            engine.unoptimised().is_some_and(|unoptimised| run(&*unoptimised).status == Status::Agrees);
+            engine.unoptimised().is_some_and(|unoptimised| run(&*unoptimised).0.status == Status::Agrees);
         EngineOutcome { agrees_unoptimised, ..line }
     }
 

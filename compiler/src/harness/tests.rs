@@ -301,8 +301,10 @@ fn an_engine_is_skipped_only_if_the_memory_is_too_little_for_it() {
     assert_eq!((enough[0].0, enough[1].1.as_str()), (Status::Reference, "it was asked"), "{enough:?}");
 }
 
-/// A device whose optimiser leaves the program out; without it, it runs the program, or leaves it out, too.
+/// A device whose optimiser leaves the program out, or fails as it says; without it, it runs the program, or does the same again.
+#[derive(Clone)]
 struct Miscompiled {
+    fault: Option<EngineFault>,
     is_right_unoptimised: bool,
 }
 
@@ -322,21 +324,36 @@ impl Engine for Miscompiled {
         arguments: &mut tilewright_interp::Arguments,
     ) -> Result<Ran, EngineFault> {
         let StageProgram::Func(func) = program else { return Err(EngineFault::Error("no function".into())) };
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
         let nothing = PrimFunc { body: Stmt::seq(Vec::new()), ..(*func).clone() };
         Interpreter::default().run(&StageProgram::Func(&nothing), &tilewright_ir::Bindings::new(), arguments)
     }
 
     fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
-        Some(if self.is_right_unoptimised { Box::new(Interpreter::default()) } else { Box::new(Self { ..*self }) })
+        Some(if self.is_right_unoptimised { Box::new(Interpreter::default()) } else { Box::new(self.clone()) })
     }
 }
 
 #[test]
-fn a_result_that_only_the_optimiser_of_a_driver_changes_is_a_mismatch_that_says_so() {
+fn a_fault_that_only_the_optimiser_of_a_driver_causes_keeps_its_status_and_says_so() {
     let func = replaced(|x| x.clone() + x, 17);
-    for is_right_unoptimised in [true, false] {
-        let report = on(&Miscompiled { is_right_unoptimised }, &func);
-        let line = &report.engines[1];
-        assert_eq!((line.status, line.agrees_unoptimised), (Status::Mismatch, is_right_unoptimised), "{report:#?}");
+    let lost = Some(EngineFault::Lost("it ended".into()));
+    for (fault, status) in [(None, Status::Mismatch), (lost, Status::Failed)] {
+        for is_right_unoptimised in [true, false] {
+            let report = on(&Miscompiled { fault: fault.clone(), is_right_unoptimised }, &func);
+            let line = &report.engines[1];
+            assert_eq!((line.status, line.agrees_unoptimised), (status, is_right_unoptimised), "{report:#?}");
+        }
     }
+}
+
+#[test]
+fn a_program_that_a_driver_refuses_is_not_run_again() {
+    let func = replaced(|x| x.clone() + x, 17);
+    let fault = Some(EngineFault::Error("the source is refused".into()));
+    let report = on(&Miscompiled { fault, is_right_unoptimised: true }, &func);
+    let line = &report.engines[1];
+    assert_eq!((line.status, line.agrees_unoptimised), (Status::Failed, false), "{report:#?}");
 }

@@ -91,7 +91,7 @@ impl Engine for Launcher<'_> {
     }
 
     fn unoptimised(&self) -> Option<Box<dyn Engine + '_>> {
-        Some(Box::new(Self { device: self.device.without_optimiser(), ..*self }))
+        Some(Box::new(Self { device: self.device.without_optimiser()?, ..*self }))
     }
 }
 

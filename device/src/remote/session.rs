@@ -113,6 +113,11 @@ impl Session {
         }
     }
 
+    /// Opens the device in another worker than one that is lost or damaged.
+    pub(crate) fn reopened(&self, device: &DeviceInfo) -> Result<crate::Session, DeviceError> {
+        self.processes.open(device)
+    }
+
     pub(crate) fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
         let request = Request::Build { session: self.number, source: source.to_owned(), options: options.clone() };
         match self.connection.ask(&request)? {

@@ -36,6 +36,7 @@ use kernels::Kernels;
 use reference::Reference;
 use tilewright_compiler::harness::compare::{self, Comparison, Tolerance};
 use tilewright_compiler::harness::engine::EngineFault;
+use tilewright_compiler::harness::opencl;
 
 pub use shipment::{Shipment, StepLaunches, ship};
 
@@ -299,10 +300,7 @@ fn input_fault(fault: Diagnostic) -> GraphFault {
     GraphFault::Input(vec![fault])
 }
 
-/// Classifies a device error. A missing device or capability is a reason to skip; a failure of the device is an
-/// error.
+/// Classifies a device error as for single programs.
 fn device_fault(error: &DeviceError) -> GraphFault {
-    let is_lacking = error.is_absent() || matches!(error, DeviceError::Unsupported { .. });
-    let text = error.to_string();
-    GraphFault::Engine(if is_lacking { EngineFault::Skipped(text) } else { EngineFault::Error(text) })
+    GraphFault::Engine(opencl::fault(error))
 }

@@ -129,5 +129,6 @@ fn fault_in_step(step: &tilewright_ir::GraphStep, fault: EngineFault) -> GraphFa
         EngineFault::Skipped(why) => EngineFault::Skipped(with_step(why)),
         EngineFault::Absent(why) => EngineFault::Absent(with_step(why)),
         EngineFault::Error(why) => EngineFault::Error(with_step(why)),
+        EngineFault::Lost(why) => EngineFault::Lost(with_step(why)),
     })
 }

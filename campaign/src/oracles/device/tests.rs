@@ -27,8 +27,9 @@ fn sabotaged(devices: &Devices, from: &str, to: &str) -> String {
     let source = join(&[&ready.generated]).unwrap();
     assert!(source.contains(from), "{source}");
     let flags = devices.devices[0].flags(&ready);
-    let program = devices.devices[0].opencl.build(&source.replace(from, to), flags).unwrap();
-    match devices.compare(&ready, &[Ok(Rc::new(program))], &mut Tally::default()) {
+    let opencl = devices.devices[0].opencl.clone();
+    let program = opencl.build(&source.replace(from, to), flags).unwrap();
+    match devices.compare(&ready, &[Ok(Rc::new(Loaded { opencl, program }))], &mut Tally::default()) {
         Outcome::Failed(failure) => failure.what,
         other => format!("{other:?}"),
     }
@@ -72,4 +73,32 @@ fn what_drivers_say_becomes_a_key_without_names_and_numbers() {
     assert_eq!(kind(&reported("Write-write data race at global")), "Oclgrind reports Write-write data race");
     assert_eq!(kind("written past the end: buffer `B` from byte 8"), "written past the end");
     assert_eq!(kind("clEnqueue failed with CL_X (-5): kernel"), "clEnqueue failed with CL_X");
+}
+
+/// The outcome of a program whose only device ends its process with this message, and agrees without its optimiser.
+fn lost(devices: &Devices, text: &str, message: &str) -> Outcome {
+    let ready = Ready::new(&ProgramCase::tvmscript(text, 1), 0, &devices.judge).ok().unwrap();
+    let fault = EngineFault::Lost(message.to_owned());
+    let line = EngineOutcome { agrees_unoptimised: true, ..EngineOutcome::fault("opencl", "simplify", None, fault) };
+    devices.outcome(&ready, &[line], &mut Tally::default())
+}
+
+#[test]
+fn only_an_assertion_of_pocl_about_a_kernel_with_barriers_is_a_fault_of_the_driver() {
+    let Some(devices) = first() else { return };
+    if devices.devices[0].platform != POCL {
+        eprintln!("skipped: the first device is not PoCL's");
+        return;
+    }
+    let assertion =
+        "ended with signal SIGABRT: ./lib/llvmopencl/ParallelRegion.cc:346: Assertion `exit != NULL' failed.";
+    let barriers = TEXT.replace("for i in range(3)", "for k in range(2)").replace(
+        "for j in range(5):\n            B[i, j]",
+        "for i in T.thread_binding(3, thread=\"threadIdx.x\"):\n            for l in range(3):\n                \
+         if k * 3 + l < 5:\n                    B[i, j]",
+    );
+    let barriers = barriers.replace('j', "k * 3 + l");
+    assert!(matches!(lost(&devices, &barriers, assertion), Outcome::Undecided(_)));
+    assert!(matches!(lost(&devices, &barriers, "ended with signal SIGSEGV"), Outcome::Failed(_)));
+    assert!(matches!(lost(&devices, TEXT, assertion), Outcome::Failed(_)));
 }
