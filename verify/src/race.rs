@@ -285,9 +285,13 @@ fn pairs<'a>(
         access.path.exprs().for_each(&mut look);
         found
     };
-    let mut found: Vec<Pair<'a>> = Vec::new();
+    // Accesses that are the same as an earlier one, as for a store that occurs twice in one place, add no pair.
+    let firsts: Vec<usize> = (0..touches.len())
+        .map(|place| (0..place).find(|&first| is_same(&touches[first].access, &touches[place].access)).unwrap_or(place))
+        .collect();
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
     for (place, touch) in touches.iter().enumerate().skip(n_first) {
-        for other in &touches[..if n_first == 0 { place + 1 } else { n_first }] {
+        for (other_place, other) in touches[..if n_first == 0 { place + 1 } else { n_first }].iter().enumerate() {
             let (one, two) = (&other.access, &touch.access);
             if !(touch.writes || other.writes) || !one.buffer.aliases(&two.buffer) {
                 continue;
@@ -297,9 +301,8 @@ fn pairs<'a>(
             for (depth, (step, _)) in shared.enumerate() {
                 let Step::Loop(var, ..) = step else { continue };
                 let Some(own) = private.get(var) else { continue };
-                let pair = Pair { one, two, depth, is_unstable };
-                if !own.contains(&two.buffer.data) && !found.iter().any(|known| known.is_same(&pair)) {
-                    found.push(pair);
+                if !own.contains(&two.buffer.data) && known.insert((firsts[other_place], firsts[place], depth)) {
+                    found.push(Pair { one, two, depth, is_unstable });
                 }
             }
         }
@@ -307,12 +310,12 @@ fn pairs<'a>(
     found
 }
 
-impl Pair<'_> {
-    fn is_same(&self, other: &Self) -> bool {
-        let same = |a: &Access, b: &Access| a.buffer == b.buffer && a.indices == b.indices && a.path == b.path;
-        self.depth == other.depth && same(self.one, other.one) && same(self.two, other.two)
-    }
+/// Whether two accesses are to the same element, in the same way.
+fn is_same(one: &Access, two: &Access) -> bool {
+    one.buffer == two.buffer && one.indices == two.indices && one.path == two.path
+}
 
+impl Pair<'_> {
     /// Whether elements are the same exactly if their indices are.
     fn has_own_indices(&self) -> bool {
         self.one.buffer == self.two.buffer && self.one.buffer.strides.is_none() && !self.moves(&self.one.buffer)
