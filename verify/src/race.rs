@@ -285,7 +285,7 @@ fn pairs<'a>(
         access.path.exprs().for_each(&mut look);
         found
     };
-    // Accesses that are the same as an earlier one, as for a store that occurs twice in one place, add no pair.
+    // The first access that is the same as each one. Equal accesses, such as loads in one statement, need no pairs of their own.
     let firsts: Vec<usize> = (0..touches.len())
         .map(|place| (0..place).find(|&first| is_same(&touches[first].access, &touches[place].access)).unwrap_or(place))
         .collect();

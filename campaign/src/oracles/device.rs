@@ -49,7 +49,7 @@ const SHARE_OF_OCLGRIND: u64 = 4;
 /// The platform name of PoCL.
 pub const POCL: &str = "Portable Computing Language";
 
-/// What messages of PoCL's own compiler passes contain: the folder of their sources.
+/// The folder of the sources of PoCL's compiler passes. The message of an assertion that fails there names it.
 const ASSERTION: &str = "lib/llvmopencl/";
 
 /// The platform name of Oclgrind.

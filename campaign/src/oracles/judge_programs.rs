@@ -396,10 +396,9 @@ fn reason(verdict: &Verdict) -> String {
 
 /// Whether two reports, the first of the program before, are about the same obligation and show the same counterexample, of a statement that a
 /// pass may have written in another way. What leaves its type may be written otherwise, too: `uint8(1 + -3)` becomes `uint8(-2)`. A pass may
-/// add parameters, which have values then, and write the loop variables of a statement as numbers: what a statement stores to is its place.
+/// add parameters, which have values then.
 fn is_same(one: &Report, other: &Report) -> bool {
-    let stored = |report: &Report| report.subject.split('[').next().map(str::to_owned);
-    let is_open = matches!(one.verdict, Verdict::Unknown(_)) && stored(one) == stored(other);
+    let is_open = matches!(one.verdict, Verdict::Unknown(_)) && one.subject == other.subject;
     let is_same_value = match (&one.verdict, &other.verdict) {
         (Verdict::Refuted(one), Verdict::Refuted(other)) => {
             let is_among = |value| other.assignments.contains(value);

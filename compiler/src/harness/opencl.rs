@@ -57,7 +57,7 @@ impl OpenCl {
         Some(Self { session, flags: vec![NOT_OPTIMISED.to_owned()], ..self.clone() })
     }
 
-    /// The same device, with its driver in the process that `host` says.
+    /// Opens the same device again, with its driver in the process that `host` chooses.
     ///
     /// # Errors
     /// [`EngineFault::Lost`] if the process cannot be started, [`EngineFault::Error`] if the device does not open.
