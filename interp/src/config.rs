@@ -154,7 +154,11 @@ pub enum TrapKind {
     Barrier,
     /// More loop iterations than [`Config::fuel`] allows.
     FuelExhausted,
-    /// An allocation or a view whose size is negative or too large.
+    /// An allocation that takes more memory than [`Config::max_bytes`] allows, or than the machine has. It says nothing
+    /// about the program: with a larger limit, the run goes on.
+    Memory,
+    /// An allocation or a view that has no layout: a negative extent, an address before the memory, or one that no
+    /// address space has.
     Size,
 }
 

@@ -142,7 +142,9 @@ impl Machine<'_> {
         // Before the allocation, so that a program over the limit traps the same way on machines of any size.
         if total > self.config.max_bytes {
             let limit = self.config.max_bytes;
-            return Err(size(format!("takes {bytes} bytes, {total} in all, but only {limit} are allowed")));
+            let message =
+                format!("buffer `{buffer}` takes {bytes} bytes, {total} in all, but only {limit} are allowed");
+            return Err(self.trap(TrapKind::Memory, message, site, frame));
         }
         let id = frame.race.as_mut().map_or(0, |race| race.new_memory_id());
         let count = usize::try_from(cells).unwrap_or(usize::MAX);
@@ -150,7 +152,7 @@ impl Machine<'_> {
         let memory = Memory::new(made.width, count, definedness, id);
         let memory = memory.map_err(|_| {
             self.trap(
-                TrapKind::Size,
+                TrapKind::Memory,
                 format!("buffer `{buffer}` takes {bytes} bytes, which cannot be allocated"),
                 site,
                 frame,

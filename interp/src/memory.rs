@@ -286,7 +286,7 @@ impl View {
     /// A view on the allocation `slot` with cells of `width` bytes.
     ///
     /// # Errors
-    /// An extent is negative, or the address of some element does not fit 62 bits. Address arithmetic can therefore use
+    /// An extent is negative, or the address of some element, in bytes, does not fit 62 bits. Address arithmetic can therefore use
     /// wrapping operations on `i64` as long as all indices are in bounds.
     pub(crate) fn new(slot: usize, width: u64, geometry: &Geometry<'_>) -> Result<Self, BadView> {
         let too_large = || BadView("its addresses leave 63 bits".to_owned());
@@ -319,7 +319,7 @@ impl View {
             let span = (extent - 1).max(0).checked_mul(stride).and_then(i128::checked_abs).ok_or_else(too_large)?;
             reach = reach.checked_add(span).ok_or_else(too_large)?;
         }
-        if reach > i128::from(i64::MAX / 2) {
+        if reach.saturating_mul(width.max(1).into()) > i128::from(i64::MAX / 2) {
             return Err(too_large());
         }
         let narrow = |value: i128| i64::try_from(value).map_err(|_| too_large());

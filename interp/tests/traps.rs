@@ -134,13 +134,20 @@ fn false_assertions_and_exhausted_fuel_trap() {
 fn allocations_of_impossible_size_are_errors() {
     let target = buffer("B", &[6]);
     let args = Arguments::tensors([empty(&[6])]);
-    for extents in [vec![1 << 40, 1 << 20], vec![i64::MAX, i64::MAX], vec![1 << 33]] {
+    let cases = [
+        (vec![1 << 40, 1 << 20], TrapKind::Size),
+        (vec![i64::MAX, i64::MAX], TrapKind::Size),
+        (vec![1 << 33], TrapKind::Memory),
+    ];
+    for (extents, kind) in cases {
         let scratch = buffer("S", &extents);
         let body = Stmt::new(StmtKind::Evaluate(Expr::int(0)));
         let program = func(&[&target], Stmt::new(StmtKind::Allocate { buffer: scratch, body: Arc::new(body) }));
         match execute(&program, &mut args.clone(), &config(1)) {
-            Err(RunError::Trap(trap)) => assert_eq!(trap.kind, TrapKind::Size),
-            Err(RunError::Input(diagnostic)) => assert_eq!(diagnostic.code, "bad-size"),
+            Err(RunError::Trap(trap)) => assert_eq!(trap.kind, kind, "{extents:?}"),
+            Err(RunError::Input(diagnostic)) => {
+                assert_eq!((diagnostic.code, kind), ("bad-size", TrapKind::Size), "{extents:?}");
+            }
             Ok(_) => panic!("{extents:?} was allocated"),
         }
     }

@@ -523,7 +523,10 @@ fn overflow_of(parts: &[(Expr, Path)], base: &Base<'_>, inside: Option<&Access>)
     let mut last = None;
     let mut method = Method::SameText;
     let mut all = All::default();
-    for (part, path) in parts {
+    // What reads memory comes last: it is often left open, and nothing after it is asked.
+    let asks = |(part, path): &&(Expr, Path)| part.reads_memory() || path.asks_memory();
+    let (loaded, plain): (Vec<_>, Vec<_>) = parts.iter().partition(asks);
+    for (part, path) in plain.into_iter().chain(loaded) {
         let look = |bindings: &Bindings| match part.eval_index(bindings) {
             Ok(_) => too_large(part, path, bindings).map_or(Seen::Holds, Seen::Fails),
             Err(_) => Seen::Unclear,

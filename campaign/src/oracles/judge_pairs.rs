@@ -199,6 +199,7 @@ fn obligation(kind: TrapKind) -> Option<Obligation> {
         | TrapKind::LoopRange
         | TrapKind::Assertion
         | TrapKind::FuelExhausted
+        | TrapKind::Memory
         | TrapKind::Size => None,
     }
 }

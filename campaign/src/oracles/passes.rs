@@ -64,9 +64,10 @@ pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Resu
                     why.to_string(),
                 ));
             }
-            // It computes values again, in as many iterations as the loop has.
-            Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted && pass == "compute_at" => {
-                return Err(Outcome::Undecided(format!("after {pass} it is too long to be run")));
+            // It computes values again, in as many iterations as the loop has, and keeps the smallest box around those that
+            // one iteration reads: more iterations or more memory than a run may take say nothing about the result.
+            Err(RunError::Trap(trap)) if is_limit(trap.kind) && pass == "compute_at" => {
+                return Err(Outcome::Undecided(format!("after {pass} it takes more than a run may: {:?}", trap.kind)));
             }
             Err(RunError::Trap(trap)) => {
                 return Err(Failure::outcome(format!("{pass} makes it trap: {:?}", trap.kind), trap.to_string()));
@@ -82,6 +83,11 @@ pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Resu
         }
     }
     Ok(())
+}
+
+/// Whether a trap tells of a limit of the run, not of a mistake in the program.
+fn is_limit(kind: TrapKind) -> bool {
+    matches!(kind, TrapKind::FuelExhausted | TrapKind::Memory)
 }
 
 /// The failure that a pass gives its arguments an impossible layout.

@@ -121,6 +121,31 @@ fn a_pass_that_is_wrong_is_named() {
 }
 
 #[test]
+fn only_the_limits_of_a_run_excuse_compute_at() {
+    let before = "    for i in range(6):\n        B[i] = A[i]\n";
+    let kept = |size: &str, index: &str| {
+        format!(
+            "    for i in range(6):\n        t = T.alloc_buffer(({size},), \"int32\")\n        t[{index}] = A[i]\n        B[i] = t[{index}]\n"
+        )
+    };
+    let cases = [
+        ("compute_at", kept("268435456", "i"), Err("after compute_at it takes more than a run may: Memory")),
+        ("flatten_buffer", kept("268435456", "i"), Ok("flatten_buffer makes it trap: Memory")),
+        ("compute_at", kept("i - 6", "i"), Ok("compute_at makes it trap: Size")),
+        ("compute_at", kept("5", "i"), Ok("compute_at makes it trap: OutOfBounds")),
+    ];
+    for (pass, after, expected) in cases {
+        let (mut chain, inputs) = broken(before, &after);
+        chain.links[1].pass = pass;
+        match (same(&chain, &inputs, &mut Tally::default()), expected) {
+            (Err(Outcome::Failed(failure)), Ok(what)) => assert_eq!(failure.what, what),
+            (Err(Outcome::Undecided(why)), Err(what)) => assert_eq!(why, what),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_program_that_depends_on_its_padding_is_seen() {
     let text = "from tvm.script import tir as T
 

@@ -162,14 +162,14 @@ impl<'a> Interpreter<'a> {
             self.agreed(stmt, group, |this| this.layout(buffer).map_err(|why| this.trap(TrapKind::Size, why)))?;
             let first = group.threads.first().map(|thread| thread.vars.clone()).unwrap_or_default();
             let vars = std::mem::replace(&mut self.vars, first);
-            self.allocate(buffer).map_err(|why| self.trap(TrapKind::Size, why))?;
+            self.allocate(buffer).map_err(|(kind, why)| self.trap(kind, why))?;
             self.vars = vars;
             self.together(body, group)?;
             self.memories.remove(&buffer.data);
         } else {
             let mut numbers = Vec::new();
             self.each(group, |this| {
-                this.allocate(buffer).map_err(|why| this.trap(TrapKind::Size, why))?;
+                this.allocate(buffer).map_err(|(kind, why)| this.trap(kind, why))?;
                 let number = this.resting.len();
                 this.resting.insert(number, this.memories.remove(&buffer.data).unwrap_or_default());
                 numbers.push(number);

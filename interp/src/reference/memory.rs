@@ -88,18 +88,23 @@ impl Interpreter<'_> {
     }
 
     /// Gives a buffer undefined memory up to its last element. The limit is checked before anything is allocated.
-    pub(super) fn allocate(&mut self, buffer: &Buffer) -> Result<(), String> {
-        let span = self.layout(buffer)?.span;
+    ///
+    /// # Errors
+    /// The buffer has no layout, or its memory is above the limit or not there: the kind of the trap, and its text.
+    pub(super) fn allocate(&mut self, buffer: &Buffer) -> Result<(), (TrapKind, String)> {
+        let span = self.layout(buffer).map_err(|why| (TrapKind::Size, why))?.span;
         if span.start < 0 {
-            return Err(format!("`{buffer}` starts before its memory"));
+            return Err((TrapKind::Size, format!("`{buffer}` starts before its memory")));
         }
         let bytes = u64::try_from(span.end).unwrap_or(u64::MAX).saturating_mul(buffer.dtype.bytes());
         let (total, limit) = (self.live.saturating_add(bytes), self.config.max_bytes);
         if total > limit {
-            return Err(format!("`{buffer}` takes {bytes} bytes, {total} in all, but only {limit} are allowed"));
+            let why = format!("`{buffer}` takes {bytes} bytes, {total} in all, but only {limit} are allowed");
+            return Err((TrapKind::Memory, why));
         }
         let (mut memory, count) = (Vec::new(), usize::try_from(bytes).unwrap_or(usize::MAX));
-        memory.try_reserve_exact(count).map_err(|_| format!("`{buffer}` takes {bytes} bytes, which are not there"))?;
+        let absent = |_| (TrapKind::Memory, format!("`{buffer}` takes {bytes} bytes, which are not there"));
+        memory.try_reserve_exact(count).map_err(absent)?;
         memory.resize(count, None);
         self.live = total;
         self.memories.insert(buffer.data.clone(), memory);

@@ -113,7 +113,7 @@ impl Interpreter<'_> {
 
     /// Copies an argument into new memory for its parameter.
     fn pass(&mut self, buffer: &Buffer, tensor: &Tensor) -> Result<(), RunError> {
-        self.allocate(buffer).map_err(argument_error)?;
+        self.allocate(buffer).map_err(|(_, why)| argument_error(why))?;
         let width = tensor.bytes().len() / tensor.lane_count().max(1);
         for lane in (0..tensor.lane_count()).filter(|lane| tensor.is_defined(*lane)) {
             let (indices, lane_in_element) = element(tensor, lane);

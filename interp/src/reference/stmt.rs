@@ -33,7 +33,7 @@ impl<'a> Interpreter<'a> {
             }
             StmtKind::Allocate { buffer, body } => {
                 let live = self.live;
-                self.allocate(buffer).map_err(|why| self.trap(TrapKind::Size, why))?;
+                self.allocate(buffer).map_err(|(kind, why)| self.trap(kind, why))?;
                 self.execute(body)?;
                 self.memories.remove(&buffer.data);
                 self.live = live;

@@ -248,7 +248,7 @@ fn memory() -> Vec<Case> {
         of_stmt("a negative index", &out, store(&out, -1, Expr::int(0)), outside),
         of_stmt("a view beyond its memory", &out, declare(&beyond, store(&beyond, 6, Expr::int(0))), outside),
         of_stmt("memory starts undefined", &out, allocate(&fresh, read_fresh), Err(TrapKind::Undefined)),
-        of_stmt("the limit on memory", &out, allocate(&huge, none), Err(TrapKind::Size)),
+        of_stmt("the limit on memory", &out, allocate(&huge, none), Err(TrapKind::Memory)),
     ]
 }
 

@@ -12,10 +12,11 @@
 //! ```
 //!
 //! In each iteration of the loop, the box of elements that it reads is computed in front of its body, under a guard where the box
-//! may overhang the loops of the original nest. The buffer shrinks to the box, whatever its scope. It stays where it was
-//! allocated, or moves into the innermost loop around it whose iterations run at once, so that each has its own. The nest
-//! has one loop for each axis, in any order, with reductions anywhere inside; split its loops afterwards. Elements that several
-//! iterations read are computed several times. Cost: a few walks, and the search for the evidence.
+//! may overhang the loops of the original nest. The buffer shrinks to the box, whatever its scope; an axis that the box does not
+//! make shorter stays whole. The buffer stays where it was allocated, or moves into the innermost loop around it whose iterations
+//! run at once, so that each has its own. The nest has one loop for each axis, in any order, with reductions anywhere inside; split
+//! its loops afterwards. Elements that several iterations read are computed several times. Cost: a few walks, and the search for the
+//! evidence.
 
 use tilewright_algebra::{Ranges, simplify};
 use tilewright_ir::visit::{Rewrite, Substitution};
@@ -84,6 +85,7 @@ pub fn compute_at(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
         check_exchange(&behind, &buffer)?;
         let mut spans = region(&rest, &found, &buffer)?;
         let known = inside(&found.ranges(&rest), found.inner);
+        clip(&mut spans, &buffer, &known);
         let axes = axes(&nests, &buffer, &mut spans)?;
         check_memory(&nests, &axes)?;
         nests.iter().try_for_each(check_threads)?;
@@ -132,6 +134,23 @@ fn target_loop<'f>(func: &'f PrimFunc, text: &str, buffer: &Buffer) -> Result<Fo
             Err(fault(message, "name a loop further out, behind the nest that computes it"))
         }
     }
+}
+
+/// Computes an axis whole where the box around what is read is at least as long, as it is around a diagonal or under a guard.
+fn clip(spans: &mut [Span], buffer: &Buffer, known: &Ranges) {
+    for (span, whole) in spans.iter_mut().zip(&buffer.shape) {
+        let extent = retyped(&span.extent, whole.dtype().scalar, &|_| None);
+        let is_longer = Expr::binary(BinaryOp::Le, whole.clone(), extent);
+        if simplify(&is_longer, known).as_const_int() == Some(1) {
+            *span = all_of_axis(whole);
+        }
+    }
+}
+
+/// All elements of an axis.
+fn all_of_axis(extent: &Expr) -> Span {
+    let zero = Expr::int_of(0, extent.dtype().scalar).unwrap_or_else(|| Expr::int(0));
+    Span { low: zero, extent: extent.clone() }
 }
 
 /// Checks that a loop stands behind the nests, where all names that these use are known.
@@ -205,11 +224,7 @@ fn axes(nests: &[Stmt], buffer: &Buffer, spans: &mut [Span]) -> Result<Vec<Vec<V
                 }
             }
             _ if is_inside => return Err(wrong("which is no loop variable")),
-            _ => {
-                let ty = buffer.shape[axis].dtype().scalar;
-                let zero = Expr::int_of(0, ty).unwrap_or_else(|| Expr::int(0));
-                spans[axis] = Span { low: zero, extent: buffer.shape[axis].clone() };
-            }
+            _ => spans[axis] = all_of_axis(&buffer.shape[axis]),
         }
     }
     Ok(axes)
