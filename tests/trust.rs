@@ -93,6 +93,7 @@ const PARTS: &[Part] = &[
             "verify/src/plan",
             "verify/src/race.rs",
             "verify/src/race/intervals.rs",
+            "verify/src/race/owned.rs",
             "verify/src/reorder",
             "verify/src/flow",
             "verify/src/same.rs",

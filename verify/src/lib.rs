@@ -97,6 +97,7 @@ pub use obligation::Obligation;
 pub use pass::correspondence;
 pub use plan::{FindSources, FindWriters, Finders, Stores};
 pub use premise::Premise;
+pub use race::OWN_MEMORY;
 pub use reason::{Reason, ReasonKind};
 pub use record::Proof;
 pub use tilewright_kernel::{encode, facts as kernel, lemmas, poly, reason, smtlib, solver, term};

@@ -15,10 +15,13 @@
 //! between them (`intervals`), and each group has the obligation *barrier*: all of its threads get to each barrier, equally often,
 //! because no condition and no extent around a barrier depends on a thread or on memory.
 //!
+//! Memory of a thread that is allocated outside of the loops over threads has a report of its own (`owned`).
+//!
 //! Memory that is allocated inside the loop belongs to one iteration. Elements of one buffer without strides are the same if
 //! their indices are; those of views that share memory are compared by their position in it.
 
 mod intervals;
+mod owned;
 mod points;
 
 use std::collections::{HashMap, HashSet};
@@ -28,6 +31,7 @@ use tilewright_ir::phases::{group_loop, group_of};
 use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Stmt, StmtKind, ThreadTag, Var, sabotage};
 
 use self::intervals::meetings;
+pub use self::owned::OWN_MEMORY;
 use crate::access::{Access, accesses};
 use crate::door::{All, inspected};
 use crate::judge::{Decision, Judge, Report, Side, method_of, unsupported};
@@ -65,6 +69,7 @@ impl Judge {
             let report = Self::report(Obligation::Barrier, subject, || decide_barriers(nest));
             reports.push(report.placed(Side::Before, nest.span));
         }
+        reports.extend(owned::reports(self, func));
         reports
     }
 }

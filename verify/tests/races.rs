@@ -159,3 +159,89 @@ fn views_are_compared_by_their_place_in_memory() {
     let body = ", strides=[4, 1])\nfor i in T.parallel(2):\n    for j in range(3):\n        V[i, j] = A[j]";
     assert!(with("(2, 3)", body).is_proved());
 }
+
+const ROWS: &str = "A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4, 8), \"float32\")";
+
+/// Memory in this scope that one launch over groups and threads writes and another one reads.
+fn kept(scope: &str, [groups, threads]: [i64; 2], [store, load]: [&str; 2]) -> Verdict {
+    let nest = |groups: i64, threads: i64, body: &str| {
+        format!(
+            "for b in T.thread_binding({groups}, thread=\"blockIdx.x\"):\n    \
+             for t in T.thread_binding({threads}, thread=\"threadIdx.x\"):\n        {body}"
+        )
+    };
+    let (first, second) =
+        (nest(4, 8, &format!("C[{store}] = A[b, t]")), nest(groups, threads, &format!("B[b, t] = C[{load}]")));
+    race(ROWS, &format!("C = T.alloc_buffer((4, 8), \"float32\", scope=\"{scope}\")\n{first}\n{second}"))
+}
+
+#[test]
+fn memory_of_a_thread_is_used_by_no_other() {
+    for (launch, accesses) in [
+        ([4, 8], ["b, t", "b, t"]),
+        ([4, 8], ["3 - b, t", "3 - b, t"]),
+        ([4, 8], ["(b * 8 + t) // 8, t", "b, (b * 8 + t) % 8"]),
+        // Fewer threads.
+        ([3, 5], ["b, t", "b, t"]),
+        ([3, 5], ["b, 7 - t", "b, 7 - t"]),
+    ] {
+        for scope in ["global", "local"] {
+            let verdict = kept(scope, launch, accesses);
+            assert!(verdict.is_proved(), "{scope} {launch:?} {accesses:?}: {verdict}");
+        }
+    }
+    // Each is right as long as the memory belongs to all of them.
+    for (launch, accesses) in [
+        ([4, 8], ["b, t", "b, 7 - t"]),
+        ([4, 8], ["b, t", "3 - b, t"]),
+        ([4, 8], ["b, t", "b, 0"]),
+        ([4, 8], ["b, t", "0, t"]),
+        ([4, 8], ["b, t", "b, t % 4 * 2"]),
+        ([3, 5], ["b, 7 - t", "b, t"]),
+        ([3, 5], ["b, t", "b + 1, t"]),
+    ] {
+        let [global, local] = ["global", "local"].map(|scope| kept(scope, launch, accesses));
+        assert!(global.is_proved(), "{launch:?} {accesses:?}: {global}");
+        assert!(matches!(local, Verdict::Unknown(_)), "{launch:?} {accesses:?}: {local}");
+    }
+}
+
+/// Programs that write `C`, memory of eight elements, and read it, and whether each thread keeps to elements of its own.
+const IN_LOOPS: [(&str, &str, bool); 10] = [
+    ("for t in x[8]:\n    C[t] = A[0, t]", "for t in x[8]:\n    B[0, t] = C[t]", true),
+    // What is in no loop over threads belongs to the first thread.
+    ("for t in x[8]:\n    C[t] = A[0, t]", "B[0, 0] = C[0]", true),
+    ("for t in x[8]:\n    C[t] = A[0, t]", "B[0, 0] = C[1]", false),
+    ("for t in x[8]:\n    C[7 - t] = A[0, t]", "B[0, 0] = C[0]", false),
+    ("for t in x[8]:\n    C[t] = A[0, t]", "for i in range(8):\n    B[0, i] = C[i]", false),
+    ("for t in x[8]:\n    C[t] = A[0, t]", "for t in y[8]:\n    B[0, t] = C[t]", false),
+    // Four elements for each of two threads.
+    (
+        "for k in range(4):\n    for t in x[2]:\n        C[k * 2 + t] = A[0, t]",
+        "for t in x[2]:\n    for k in range(4):\n        B[k, t] = C[k * 2 + t]",
+        true,
+    ),
+    (
+        "for k in range(4):\n    for t in x[2]:\n        C[k * 2 + t] = A[0, t]",
+        "for t in x[2]:\n    for k in range(4):\n        B[k, t] = C[t * 4 + k]",
+        false,
+    ),
+    // The last elements of a thread are the first ones of the next.
+    (
+        "for t in x[2]:\n    for k in range(5):\n        C[t * 3 + k] = A[t, k]",
+        "for t in x[2]:\n    B[0, t] = C[t * 3]",
+        false,
+    ),
+    ("for k in range(8):\n    for t in x[k + 1]:\n        C[t] = A[0, t]", "for t in x[8]:\n    B[0, t] = C[t]", false),
+];
+
+#[test]
+fn memory_of_a_thread_is_used_in_loops_over_threads_alone() {
+    for (first, second, is_proved) in IN_LOOPS {
+        let body = format!("C = T.alloc_buffer((8,), \"float32\", scope=\"local\")\n{first}\n{second}");
+        let body = body.replace("y[8]:", "T.thread_binding(8, thread=\"threadIdx.y\"):");
+        let body = body.replace("in x[", "in T.thread_binding(").replace("]:", ", thread=\"threadIdx.x\"):");
+        let verdict = race(ROWS, &body);
+        assert_eq!(verdict.is_proved(), is_proved, "{body}: {verdict}");
+    }
+}

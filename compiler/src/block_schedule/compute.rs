@@ -70,7 +70,7 @@ impl BlockSchedule {
     ///
     /// # Errors
     /// `schedule`: the block or the loop is gone, nothing in the loop writes what the block reads, another block behind the loop writes
-    /// what the block uses, or what is written has no known extent.
+    /// what the block uses, what is written has no known extent, or several iterations write the same elements, as those of a sum do.
     pub fn reverse_compute_at(&mut self, block: BlockRef, run: &LoopRef, unit_loops: bool) -> Result<(), Diagnostic> {
         let found = self.block(block)?;
         let name = found.block.name.clone();
@@ -90,6 +90,7 @@ impl BlockSchedule {
         check_whole_sums(&found, &axes, &spans)?;
         let known = inside(&target.ranges(&rest), target.run);
         let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known, unit_loops }.stmt()?;
+        check_once(&target, &values, &name)?;
         let parts = [target.run.body.clone(), nest];
         let is_early = sabotage::on("block-consumes-early");
         let body = Stmt::seq(if is_early { parts.into_iter().rev().collect() } else { parts.to_vec() });
@@ -138,6 +139,19 @@ fn check_whole_sums(found: &Found<'_>, axes: &[Option<usize>], spans: &[Span]) -
         }
     }
     Ok(())
+}
+
+/// Checks that each loop around a block takes part in the values of its axes: with the same values it would run again, and initialise again
+/// what it has summed up.
+fn check_once(target: &FoundLoop<'_>, values: &[Expr], name: &str) -> Result<(), Diagnostic> {
+    let mut loops = target.outer.iter().copied().chain([target.run]);
+    let repeats = |run: &&For| {
+        run.extent.as_const_int() != Some(1) && !values.iter().any(|value| value.vars().contains(&run.var))
+    };
+    loops.find(repeats).map_or(Ok(()), |run| {
+        let message = format!("each iteration of `{}` would run block `{name}` for the same elements again", run.var);
+        Err(fault(message, "name a loop further out, in which these elements are complete"))
+    })
 }
 
 /// The claim that the stores of a block are those that they were, where its axes have the same values; all others stay as they are. If

@@ -10,7 +10,7 @@
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, TrapKind, run};
 use tilewright_ir::{Bindings, PrimFunc, Scalar, Stmt, StmtKind, validate};
-use tilewright_verify::{Counterexample, Method, Obligation, Report, Verdict};
+use tilewright_verify::{Counterexample, Method, OWN_MEMORY, Obligation, Report, Verdict};
 
 use crate::harness::engine::{Param, StageProgram};
 use crate::harness::inputs::{Numbers, premises, satisfying};
@@ -33,8 +33,11 @@ pub fn runs_at_once(func: &PrimFunc) -> bool {
 
 /// Runs the function once if the judge left a race undecided; a race that the run meets refutes the obligation.
 pub(super) fn look_by_running(func: &PrimFunc, reports: &mut [Report]) {
+    // A run has one memory for all threads.
+    let is_of_iterations =
+        |report: &Report| report.obligation == Obligation::Race && !report.subject.ends_with(OWN_MEMORY);
     let is_open = |report: &&mut Report| {
-        report.obligation == Obligation::Race && matches!(report.verdict, Verdict::Unknown(_)) && !report.is_internal()
+        is_of_iterations(report) && matches!(report.verdict, Verdict::Unknown(_)) && !report.is_internal()
     };
     let mut open = reports.iter_mut().filter(is_open).peekable();
     if open.peek().is_none() {
