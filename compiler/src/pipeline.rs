@@ -29,7 +29,7 @@ use tilewright_ir::{
     Buffer, Definition, Diagnostic, Evidence, Expr, LoweringEvidence, PrimFunc, TextureLimits, validate,
 };
 use tilewright_verify::definitions::reassociated_in;
-use tilewright_verify::{Config, Judge, Place, Premise, Report, Side};
+use tilewright_verify::{Config, Judge, OWN_MEMORY, Place, Premise, Report, Side};
 
 use crate::block_schedule::Step;
 use crate::codegen::Kernels;
@@ -160,6 +160,8 @@ pub struct Lowering {
     pub kernels: Option<Result<Kernels, Vec<Diagnostic>>>,
     /// Warnings about what was asked for and not done.
     pub notes: Vec<Diagnostic>,
+    /// What is open about memory of threads in the program of the last step.
+    of_threads: Vec<Report>,
 }
 
 /// Called before each step with the function's name and the step's.
@@ -333,6 +335,7 @@ pub fn transform(
             lowering.run(&call, judge, allow_unknown)?;
         }
     }
+    lowering.ask_of_threads(allow_unknown);
     Ok(lowering)
 }
 
@@ -355,8 +358,14 @@ fn begun(program: &Program, first: &str, judge: &Judge, allow_unknown: bool) -> 
         executed::refute(Before::Definition(definition), &program.func, None, &mut reports);
     }
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
-    let mut lowering =
-        Lowering { stages: vec![stage], steps: Vec::new(), stopped: None, kernels: None, notes: Vec::new() };
+    let mut lowering = Lowering {
+        stages: vec![stage],
+        steps: Vec::new(),
+        stopped: None,
+        kernels: None,
+        notes: Vec::new(),
+        of_threads: Vec::new(),
+    };
     let mut premises = premises_of(&program.func);
     premises.extend(Premise::of_implicit_barriers(&program.func));
     if let Some((definition, evidence)) = &program.definition {
@@ -488,14 +497,31 @@ impl Lowering {
         &mut self,
         name: &str,
         start: Instant,
-        (reports, premises): (Vec<Report>, Vec<Premise>),
+        (mut reports, premises): (Vec<Report>, Vec<Premise>),
         allow_unknown: bool,
     ) {
+        let is_open = |report: &mut Report| report.subject.ends_with(OWN_MEMORY) && !report.verdict.is_proved();
+        self.of_threads = reports.extract_if(.., is_open).collect();
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let step = StepOutcome { name: name.to_owned(), ms, reports, premises, blocked: None };
         let goes_on = goes_on(step.summary(), allow_unknown);
         self.steps.push(step);
-        if !goes_on {
+        self.stop_unless(goes_on);
+    }
+
+    /// Adds to the last step what is open about memory of threads. Only the last program runs on a device: before, a schedule may still have to
+    /// put what computes a value into the loops that use it.
+    fn ask_of_threads(&mut self, allow_unknown: bool) {
+        let open = std::mem::take(&mut self.of_threads);
+        if let Some(step) = self.steps.iter_mut().rfind(|step| step.blocked.is_none()) {
+            step.reports.extend(open);
+            let goes_on = goes_on(step.summary(), allow_unknown);
+            self.stop_unless(goes_on);
+        }
+    }
+
+    fn stop_unless(&mut self, goes_on: bool) {
+        if !goes_on && self.stopped.is_none() {
             let unproved = self.steps.iter().find(|step| step.summary() != Summary::Proved);
             self.stopped = unproved.map(|step| Blocked { by: step.name.clone(), summary: step.summary() });
         }

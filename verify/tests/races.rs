@@ -207,7 +207,7 @@ fn memory_of_a_thread_is_used_by_no_other() {
 }
 
 /// Programs that write `C`, memory of eight elements, and read it, and whether each thread keeps to elements of its own.
-const IN_LOOPS: [(&str, &str, bool); 10] = [
+const IN_LOOPS: [(&str, &str, bool); 13] = [
     ("for t in x[8]:\n    C[t] = A[0, t]", "for t in x[8]:\n    B[0, t] = C[t]", true),
     // What is in no loop over threads belongs to the first thread.
     ("for t in x[8]:\n    C[t] = A[0, t]", "B[0, 0] = C[0]", true),
@@ -215,6 +215,15 @@ const IN_LOOPS: [(&str, &str, bool); 10] = [
     ("for t in x[8]:\n    C[7 - t] = A[0, t]", "B[0, 0] = C[0]", false),
     ("for t in x[8]:\n    C[t] = A[0, t]", "for i in range(8):\n    B[0, i] = C[i]", false),
     ("for t in x[8]:\n    C[t] = A[0, t]", "for t in y[8]:\n    B[0, t] = C[t]", false),
+    // The first thread of a loop from 1 is the first thread of a loop from 0.
+    ("for t in x[7]:\n    C[t + 1] = A[0, t]", "for t in x[1, 8]:\n    B[0, t] = C[t]", false),
+    ("for t in x[1, 8]:\n    C[t] = A[0, t]", "for t in x[1, 8]:\n    B[0, t] = C[t]", true),
+    // Views whose place depends on the thread.
+    (
+        "for t in x[4]:\n    V = T.decl_buffer((2,), \"float32\", data=C.data, elem_offset=t * 2, scope=\"local\")\n    V[0] = A[0, t]",
+        "for t in x[4]:\n    B[0, t] = C[t]",
+        false,
+    ),
     // Four elements for each of two threads.
     (
         "for k in range(4):\n    for t in x[2]:\n        C[k * 2 + t] = A[0, t]",
@@ -244,4 +253,17 @@ fn memory_of_a_thread_is_used_in_loops_over_threads_alone() {
         let verdict = race(ROWS, &body);
         assert_eq!(verdict.is_proved(), is_proved, "{body}: {verdict}");
     }
+}
+
+#[test]
+fn a_schedule_that_is_still_to_be_applied_is_no_excuse() {
+    let body = |index: &str| {
+        format!(
+            "T.func_attr({{\"schedule\": [\"unroll=k\"]}})\nC = T.alloc_buffer((8,), \"float32\", scope=\"local\")\n\
+             for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n    C[t] = A[0, t]\n\
+             for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n    for k in range(1):\n        B[0, t] = C[{index}]"
+        )
+    };
+    assert!(race(ROWS, &body("t")).is_proved());
+    assert!(matches!(race(ROWS, &body("7 - t")), Verdict::Unknown(_)));
 }

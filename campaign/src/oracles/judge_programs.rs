@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{Bindings, Evidence, PrimFunc, validate};
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{Bindings, Evidence, Expr, For, PrimFunc, Stmt, StmtKind, validate};
 use tilewright_verify::{Config as Budget, Judge, Method, Obligation, Report, Verdict};
 
 use self::runs::{RunComparison, TrapInfo, compare_runs, run_alone};
@@ -165,7 +166,7 @@ impl JudgePrograms {
                 }
                 // A condition that leaves its type does so in the program before, too: it is refuted there, or open because of what is
                 // read on the way.
-                if self.judge.check_program(step.before).iter().any(|before| is_same(before, report)) {
+                if self.is_refuted_before(step.before, report) {
                     tally.count("passes refuted as the program before is", 1);
                     return Ok(());
                 }
@@ -192,6 +193,15 @@ impl JudgePrograms {
             }
             (None, _) => Ok(()),
         }
+    }
+
+    /// Whether the program before is refuted like the one after, as a whole or in the iteration that the counterexample shows: there may be
+    /// several in which a condition leaves its type.
+    fn is_refuted_before(&self, before: &PrimFunc, after: &Report) -> bool {
+        let there = || at_iteration(before, after).map(|func| self.judge.check_program(&func)).unwrap_or_default();
+        let is_same_there = |report: &Report| report.subject == after.subject && is_same(report, after);
+        self.judge.check_program(before).iter().any(|report| is_same(report, after))
+            || there().iter().any(is_same_there)
     }
 
     /// Checks a pass with a mistake: if runs differ, the judge must not prove it.
@@ -408,6 +418,30 @@ fn is_same(one: &Report, other: &Report) -> bool {
     };
     let is_overflow = one.obligation == Obligation::Overflow && (is_open || is_same_value);
     one.obligation == other.obligation && (one.verdict == other.verdict || is_overflow)
+}
+
+/// The program whose loops run in the iteration of a counterexample alone, if they run in it at all.
+fn at_iteration(func: &PrimFunc, report: &Report) -> Option<PrimFunc> {
+    struct At<'a>(&'a [(String, i128)]);
+    impl Rewrite for At<'_> {
+        type Error = ();
+
+        fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, ()> {
+            let StmtKind::For(inner) = &stmt.kind else { return self.stmt_children(stmt) };
+            let value = self.0.iter().find(|(name, _)| name == inner.var.name()).map(|(_, value)| *value);
+            let Some(value) = value else { return self.stmt_children(stmt) };
+            let (min, extent) = (inner.min.as_const_int().ok_or(())?, inner.extent.as_const_int().ok_or(())?);
+            if !(min..min + extent).contains(&value) {
+                return Err(());
+            }
+            let typed = |value: i128| Expr::int_of(value, inner.var.dtype().scalar).ok_or(());
+            let run = For { min: typed(value)?, extent: typed(1)?, body: self.stmt(&inner.body)?, ..(**inner).clone() };
+            Ok(Stmt::new(StmtKind::For(run.into())).at(stmt.span))
+        }
+    }
+    let Verdict::Refuted(found) = &report.verdict else { return None };
+    let body = At(&found.assignments).stmt(&func.body).ok()?;
+    Some(PrimFunc { body, ..func.clone() })
 }
 
 /// A report as one line.

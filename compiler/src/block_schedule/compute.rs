@@ -90,7 +90,7 @@ impl BlockSchedule {
         check_whole_sums(&found, &axes, &spans)?;
         let known = inside(&target.ranges(&rest), target.run);
         let (nest, values) = Nest { found: &found, axes: &axes, spans: &spans, known, unit_loops }.stmt()?;
-        check_once(&target, &values, &name)?;
+        check_once(&found, &target, &values)?;
         let parts = [target.run.body.clone(), nest];
         let is_early = sabotage::on("block-consumes-early");
         let body = Stmt::seq(if is_early { parts.into_iter().rev().collect() } else { parts.to_vec() });
@@ -141,15 +141,17 @@ fn check_whole_sums(found: &Found<'_>, axes: &[Option<usize>], spans: &[Span]) -
     Ok(())
 }
 
-/// Checks that each loop around a block takes part in the values of its axes: with the same values it would run again, and initialise again
-/// what it has summed up.
-fn check_once(target: &FoundLoop<'_>, values: &[Expr], name: &str) -> Result<(), Diagnostic> {
-    let mut loops = target.outer.iter().copied().chain([target.run]);
+/// Checks that each new loop around a block takes part in the values of its axes: with the same values it would run again, and initialise
+/// again what it has summed up.
+fn check_once(found: &Found<'_>, target: &FoundLoop<'_>, values: &[Expr]) -> Result<(), Diagnostic> {
+    let is_new = |run: &&For| !found.outer.iter().any(|around| around.var == run.var);
     let repeats = |run: &&For| {
         run.extent.as_const_int() != Some(1) && !values.iter().any(|value| value.vars().contains(&run.var))
     };
+    let mut loops = target.outer.iter().copied().chain([target.run]).filter(is_new);
     loops.find(repeats).map_or(Ok(()), |run| {
-        let message = format!("each iteration of `{}` would run block `{name}` for the same elements again", run.var);
+        let (var, name) = (&run.var, &found.block.name);
+        let message = format!("each iteration of `{var}` would run block `{name}` for the same elements again");
         Err(fault(message, "name a loop further out, in which these elements are complete"))
     })
 }

@@ -12,8 +12,7 @@
 //! and threads are the same. Both ways are written with one loop in front for each axis of groups and threads, so that the two accesses are
 //! those of two iterations of that loop, as in any other race. What is in no loop over an axis belongs to the first thread on it.
 //!
-//! The interpreter has one memory for all threads, so that no run shows what is wrong; therefore nothing is refuted. A program whose
-//! schedule is still to be applied has no such statement: loops may be bound that compute a value in other loops so far.
+//! The interpreter has one memory for all threads, so that no run shows what is wrong; therefore nothing is refuted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -41,9 +40,6 @@ pub const OWN_MEMORY: &str = "memory of each thread";
 
 /// One report for each memory whose threads are told apart below its allocation.
 pub(super) fn reports(judge: &Judge, func: &PrimFunc) -> Vec<Report> {
-    if func.attrs.schedule.iter().any(|step| step.primitive != ALLREDUCE) {
-        return Vec::new();
-    }
     let mut reports = Vec::new();
     each_statement(func, &mut |stmt, path| {
         let StmtKind::Allocate { buffer, body } = &stmt.kind else { return };
@@ -61,7 +57,9 @@ pub(super) fn reports(judge: &Judge, func: &PrimFunc) -> Vec<Report> {
         }
         let decide = || match in_front(&all, path.steps.len(), &tags) {
             Some((all, loops)) => decide(judge, &all, &loops, (buffer, &written)),
-            None => unsupported(format!("the bounds of the loops over threads around `{buffer}` are not compared")),
+            None => unsupported(format!(
+                "the loops over threads around `{buffer}` have bounds, or views of it places, that are not compared"
+            )),
         };
         let report = Judge::report(Obligation::Race, format!("`{buffer}`, {OWN_MEMORY}"), decide);
         reports.push(report.placed(Side::Before, buffer.span.or(stmt.span)));
@@ -121,7 +119,8 @@ fn decide(judge: &Judge, all: &[Touch], loops: &[Var], (buffer, written): (&Buff
 }
 
 /// The accesses with the loops over groups and threads in front of all others below the first `depth` steps, and the variables of these
-/// loops, which all accesses share. `None` if such a loop has no bounds that are known there, or other ones than the others.
+/// loops, which all accesses share. `None` if such a loop has no bounds that are known there, or begins elsewhere than the others, or if a view
+/// has no fixed place.
 fn in_front(all: &[Touch], depth: usize, tags: &HashMap<Var, ThreadTag>) -> Option<(Vec<Touch>, Vec<Var>)> {
     let mut shared: BTreeMap<ThreadTag, Bound> = BTreeMap::new();
     for touch in all {
@@ -146,22 +145,40 @@ fn in_front(all: &[Touch], depth: usize, tags: &HashMap<Var, ThreadTag>) -> Opti
     Some((moved, shared.into_values().map(|(var, ..)| var).collect()))
 }
 
-/// The loop over the iterations of both, with the variable of the first one.
+/// The loop over the iterations of both, with the variable of the first one. A thread is the distance from the first value, so that these have
+/// to agree.
 fn around((var, min, extent): Bound, (other, other_min, other_extent): &Bound) -> Option<Bound> {
-    if var.dtype() != other.dtype() {
+    if var.dtype() != other.dtype() || min != *other_min {
         return None;
     }
-    if (&min, &extent) == (other_min, other_extent) {
+    if extent == *other_extent {
         return Some((var, min, extent));
     }
-    let known = |min: &Expr, extent: &Expr| {
-        Some((min.as_const_int()?, min.as_const_int()?.checked_add(extent.as_const_int()?)?))
-    };
-    let (one, two) = (known(&min, &extent)?, known(other_min, other_extent)?);
-    let (first, end) = (one.0.min(two.0), one.1.max(two.1));
-    let typed = |value: i128| Expr::int_of(value, var.dtype().scalar);
-    let (min, extent) = (typed(first)?, typed(end.checked_sub(first)?)?);
+    let extent = extent.as_const_int()?.max(other_extent.as_const_int()?);
+    let extent = Expr::int_of(extent, var.dtype().scalar)?;
     Some((var, min, extent))
+}
+
+/// Whether the place of a view that an access goes through, or that its indices or conditions read, depends on what is inside the allocation.
+fn has_moving_view(access: &Access, depth: usize) -> bool {
+    let mut inside: Vec<&Var> = Vec::new();
+    for step in access.path.steps.iter().skip(depth) {
+        if let Step::Loop(var, ..) | Step::Let(var, _) = step {
+            inside.push(var);
+        }
+    }
+    let moves = |buffer: &Buffer| {
+        let strides = buffer.strides.iter().flatten();
+        let mut layout = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]);
+        layout.any(|part| part.vars().iter().any(|var| inside.contains(&var)))
+    };
+    let mut found = moves(&access.buffer);
+    let mut look = |expr: &Expr| {
+        expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if moves(buffer)));
+    };
+    access.indices.iter().for_each(&mut look);
+    access.path.exprs().for_each(&mut look);
+    found
 }
 
 /// An access whose way has the shared loops in front.
@@ -172,6 +189,9 @@ fn with_front(
     shared: &BTreeMap<ThreadTag, Bound>,
 ) -> Option<Touch> {
     let Access { buffer, indices, path, text } = &touch.access;
+    if has_moving_view(&touch.access, depth) {
+        return None;
+    }
     let mut steps: Steps = path.steps.iter().take(depth).cloned().collect();
     let mut missing = shared.clone();
     for (var, min, extent) in shared.values() {
@@ -180,14 +200,13 @@ fn with_front(
     let mut names = Substitution::default();
     for step in path.steps.iter().skip(depth) {
         match step {
-            Step::Loop(var, min, extent) if tags.contains_key(var) => {
+            Step::Loop(var, _, extent) if tags.contains_key(var) => {
                 // A second loop on the same axis has no values of its own on a device.
                 let (index, first, all) = missing.remove(tags.get(var)?)?;
                 let index = Expr::from(&index);
                 names.insert(var, index.clone());
-                if (min, extent) != (&first, &all) {
-                    steps.push(Step::Guard(Expr::binary(BinaryOp::Le, min.clone(), index.clone()), true));
-                    steps.push(Step::Guard(index.lt(min.clone() + extent.clone()), true));
+                if *extent != all {
+                    steps.push(Step::Guard(index.lt(first + extent.clone()), true));
                 }
             }
             Step::Loop(var, min, extent) => {
