@@ -160,8 +160,8 @@ pub struct Lowering {
     pub kernels: Option<Result<Kernels, Vec<Diagnostic>>>,
     /// Warnings about what was asked for and not done.
     pub notes: Vec<Diagnostic>,
-    /// What is open about memory of threads in the program of the last step.
-    of_threads: Vec<Report>,
+    /// Whether something about memory of threads was open in some step.
+    are_threads_open: bool,
 }
 
 /// Called before each step with the function's name and the step's.
@@ -335,7 +335,7 @@ pub fn transform(
             lowering.run(&call, judge, allow_unknown)?;
         }
     }
-    lowering.ask_of_threads(allow_unknown);
+    lowering.ask_of_threads(judge, allow_unknown);
     Ok(lowering)
 }
 
@@ -364,7 +364,7 @@ fn begun(program: &Program, first: &str, judge: &Judge, allow_unknown: bool) -> 
         stopped: None,
         kernels: None,
         notes: Vec::new(),
-        of_threads: Vec::new(),
+        are_threads_open: false,
     };
     let mut premises = premises_of(&program.func);
     premises.extend(Premise::of_implicit_barriers(&program.func));
@@ -501,7 +501,7 @@ impl Lowering {
         allow_unknown: bool,
     ) {
         let is_open = |report: &mut Report| report.subject.ends_with(OWN_MEMORY) && !report.verdict.is_proved();
-        self.of_threads = reports.extract_if(.., is_open).collect();
+        self.are_threads_open |= reports.extract_if(.., is_open).count() > 0;
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let step = StepOutcome { name: name.to_owned(), ms, reports, premises, blocked: None };
         let goes_on = goes_on(step.summary(), allow_unknown);
@@ -509,10 +509,14 @@ impl Lowering {
         self.stop_unless(goes_on);
     }
 
-    /// Adds to the last step what is open about memory of threads. Only the last program runs on a device: before, a schedule may still have to
+    /// Adds to the last step what is open about memory of threads in the last program. Only the last program runs on a device: before, a schedule may still have to
     /// put what computes a value into the loops that use it.
-    fn ask_of_threads(&mut self, allow_unknown: bool) {
-        let open = std::mem::take(&mut self.of_threads);
+    fn ask_of_threads(&mut self, judge: &Judge, allow_unknown: bool) {
+        if !self.are_threads_open {
+            return;
+        }
+        let is_open = |report: &Report| !report.verdict.is_proved();
+        let open: Vec<Report> = judge.check_memory_of_threads(self.last()).into_iter().filter(is_open).collect();
         if let Some(step) = self.steps.iter_mut().rfind(|step| step.blocked.is_none()) {
             step.reports.extend(open);
             let goes_on = goes_on(step.summary(), allow_unknown);

@@ -69,8 +69,16 @@ impl Judge {
             let report = Self::report(Obligation::Barrier, subject, || decide_barriers(nest));
             reports.push(report.placed(Side::Before, nest.span));
         }
-        reports.extend(owned::reports(self, func));
+        reports.extend(self.check_memory_of_threads(func));
         reports
+    }
+}
+
+impl Judge {
+    /// Decides `race` for each memory in the scope `local` that is allocated outside of loops over groups or threads below it: no two of them
+    /// touch one element. [`Judge::check_races`] has these reports, too; their subjects end with [`OWN_MEMORY`].
+    pub fn check_memory_of_threads(&self, func: &PrimFunc) -> Vec<Report> {
+        owned::reports(self, func)
     }
 }
 
