@@ -207,7 +207,7 @@ fn memory_of_a_thread_is_used_by_no_other() {
 }
 
 /// Programs that write `C`, memory of eight elements, and read it, and whether each thread keeps to elements of its own.
-const IN_LOOPS: [(&str, &str, bool); 13] = [
+const IN_LOOPS: [(&str, &str, bool); 14] = [
     ("for t in x[8]:\n    C[t] = A[0, t]", "for t in x[8]:\n    B[0, t] = C[t]", true),
     // What is in no loop over threads belongs to the first thread.
     ("for t in x[8]:\n    C[t] = A[0, t]", "B[0, 0] = C[0]", true),
@@ -218,6 +218,12 @@ const IN_LOOPS: [(&str, &str, bool); 13] = [
     // The first thread of a loop from 1 is the first thread of a loop from 0.
     ("for t in x[7]:\n    C[t + 1] = A[0, t]", "for t in x[1, 8]:\n    B[0, t] = C[t]", false),
     ("for t in x[1, 8]:\n    C[t] = A[0, t]", "for t in x[1, 8]:\n    B[0, t] = C[t]", true),
+    // The first value may be another one in the second loop.
+    (
+        "for t in x[T.cast(A[0, 0], \"int32\"), 8]:\n    C[t] = A[0, t]",
+        "for t in x[T.cast(A[0, 0], \"int32\"), 8]:\n    B[0, t] = C[t]",
+        false,
+    ),
     // Views whose place depends on the thread.
     (
         "for t in x[4]:\n    V = T.decl_buffer((2,), \"float32\", data=C.data, elem_offset=t * 2, scope=\"local\")\n    V[0] = A[0, t]",
@@ -266,4 +272,19 @@ fn a_schedule_that_is_still_to_be_applied_is_no_excuse() {
     };
     assert!(race(ROWS, &body("t")).is_proved());
     assert!(matches!(race(ROWS, &body("7 - t")), Verdict::Unknown(_)));
+}
+
+#[test]
+fn a_loop_is_bound_to_threads_later_only_if_it_is_a_reduction() {
+    let body = |store: &str| {
+        format!(
+            "T.func_attr({{\"schedule\": [\"allreduce=k:threadIdx.x\"]}})\nC = T.alloc_buffer((8,), \"float32\", scope=\"local\")\n\
+             for t in T.thread_binding(8, thread=\"threadIdx.x\"):\n    C[t] = A[0, t]\n\
+             B[0, 0] = T.float32(0)\nfor k in range(8):\n    {store}"
+        )
+    };
+    assert!(race(ROWS, &body("B[0, 0] = B[0, 0] + C[k]")).is_proved());
+    for wrong in ["B[0, k] = C[k]", "B[0, 0] = C[k]", "B[0, k] = B[0, k] + C[k]", "B[0, 0] = B[0, 0] + C[7 - k]"] {
+        assert!(matches!(race(ROWS, &body(wrong)), Verdict::Unknown(_)), "{wrong}");
+    }
 }

@@ -87,12 +87,32 @@ fn threads(func: &PrimFunc, body: &Stmt, of: &Buffer) -> HashMap<Var, ThreadTag>
 /// The axis of threads that the schedule will bind a loop to: that of a reduction by threads, each of which reads its own value.
 fn bound_later(func: &PrimFunc, inner: &For) -> Option<ThreadTag> {
     let steps = func.attrs.schedule.iter().filter(|step| step.primitive == ALLREDUCE);
-    let named = steps.filter_map(|step| step.argument.rsplit_once(':'));
+    let named = steps.filter(|_| is_reduction(inner)).filter_map(|step| step.argument.rsplit_once(':'));
     let mut meant = named.filter(|(name, _)| match name.rsplit_once('.') {
         Some((buffer, var)) => inner.var.name() == var && stores_to(&inner.body, |stored| stored.name == buffer),
         None => inner.var.name() == *name,
     });
     meant.next().and_then(|(_, tag)| tag.trim().parse().ok())
+}
+
+/// Whether all iterations of a loop store to one element, and read it.
+fn is_reduction(inner: &For) -> bool {
+    let mut stores = Vec::new();
+    inner.body.walk(&mut |part| {
+        if let StmtKind::Store { buffer, indices, value } = &part.kind {
+            stores.push((buffer, indices, value));
+        }
+    });
+    let Some(&(buffer, indices, _)) = stores.first() else { return false };
+    let result = Expr::load(buffer, indices.clone());
+    let reads = |value: &Expr| {
+        let mut found = false;
+        value.walk(&mut |part| found |= *part == result);
+        found
+    };
+    !result.vars().contains(&inner.var)
+        && stores.iter().all(|(other, at, _)| *other == buffer && *at == indices)
+        && stores.iter().any(|(_, _, value)| reads(value))
 }
 
 /// Whether a statement stores to a buffer that is meant.
@@ -129,7 +149,10 @@ fn in_front(all: &[Touch], depth: usize, tags: &HashMap<Var, ThreadTag>) -> Opti
             if let Step::Loop(var, min, extent) = step
                 && let Some(tag) = tags.get(var)
             {
-                if [min, extent].iter().any(|bound| bound.vars().iter().any(|used| inside.contains(&used))) {
+                // What is loaded may differ from one loop to the next.
+                let is_fixed =
+                    |bound: &Expr| !bound.reads_memory() && !bound.vars().iter().any(|used| inside.contains(&used));
+                if ![min, extent].into_iter().all(is_fixed) {
                     return None;
                 }
                 let own = (Var::new(var.name(), var.dtype()), min.clone(), extent.clone());
