@@ -523,7 +523,7 @@ fn overflow_of(parts: &[(Expr, Path)], base: &Base<'_>, inside: Option<&Access>)
     let mut last = None;
     let mut method = Method::SameText;
     let mut all = All::default();
-    // What reads memory comes last: it is often left open, and nothing after it is asked.
+    // Parts that read memory come last: they often stay unknown, and what comes after a part that is not proved is not decided.
     let asks = |(part, path): &&(Expr, Path)| part.reads_memory() || path.asks_memory();
     let (loaded, plain): (Vec<_>, Vec<_>) = parts.iter().partition(asks);
     for (part, path) in plain.into_iter().chain(loaded) {

@@ -287,17 +287,7 @@ fn pairs<'a>(
     n_first: usize,
     written: &[Buffer],
 ) -> Vec<Pair<'a>> {
-    let reads_written = |access: &Access| {
-        let mut found = false;
-        let mut look = |expr: &Expr| {
-            expr.walk(&mut |part| {
-                found |= matches!(part, Expr::Load { buffer, .. } if written.iter().any(|other| other.aliases(buffer)));
-            });
-        };
-        access.indices.iter().for_each(&mut look);
-        access.path.exprs().for_each(&mut look);
-        found
-    };
+    let reads_written = |access: &Access| reads(access, |buffer| written.iter().any(|other| other.aliases(buffer)));
     // The first access that is the same as each one. Equal accesses, such as loads in one statement, need no pairs of their own.
     let firsts: Vec<usize> = (0..touches.len())
         .map(|place| (0..place).find(|&first| is_same(&touches[first].access, &touches[place].access)).unwrap_or(place))
@@ -323,6 +313,32 @@ fn pairs<'a>(
     found
 }
 
+/// Whether the indices of an access, or the conditions on its way, read a buffer that is meant.
+fn reads(access: &Access, is_meant: impl Fn(&Buffer) -> bool) -> bool {
+    let mut found = false;
+    let mut look =
+        |expr: &Expr| expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if is_meant(buffer)));
+    access.indices.iter().for_each(&mut look);
+    access.path.exprs().for_each(&mut look);
+    found
+}
+
+/// The variables that are bound on the way to an access, from the step `depth` on.
+fn bound_from(access: &Access, depth: usize) -> Vec<Var> {
+    let bound = access.path.steps.iter().skip(depth).filter_map(|step| match step {
+        Step::Loop(var, ..) | Step::Let(var, _) => Some(var.clone()),
+        Step::Guard(..) => None,
+    });
+    bound.collect()
+}
+
+/// Whether the place of a buffer in its memory depends on one of these variables.
+fn is_placed_by(buffer: &Buffer, vars: &[Var]) -> bool {
+    let strides = buffer.strides.iter().flatten();
+    let mut layout = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]);
+    layout.any(|part| part.vars().iter().any(|var| vars.contains(var)))
+}
+
 /// Whether two accesses are to the same element, in the same way.
 fn is_same(one: &Access, two: &Access) -> bool {
     one.buffer == two.buffer && one.indices == two.indices && one.path == two.path
@@ -336,31 +352,14 @@ impl Pair<'_> {
 
     /// Whether the two iterations may see a buffer at different places: its layout depends on the loop or on what is inside of it.
     fn moves(&self, buffer: &Buffer) -> bool {
-        let inside = |access: &Access| {
-            let own = access.path.steps.iter().skip(self.depth).filter_map(|step| match step {
-                Step::Loop(var, ..) | Step::Let(var, _) => Some(var.clone()),
-                Step::Guard(..) => None,
-            });
-            own.collect::<Vec<Var>>()
-        };
-        let inside = [inside(self.one), inside(self.two)].concat();
-        let strides = buffer.strides.iter().flatten();
-        let mut layout = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]);
-        layout.any(|part| part.vars().iter().any(|var| inside.contains(var)))
+        let inside = [bound_from(self.one, self.depth), bound_from(self.two, self.depth)].concat();
+        is_placed_by(buffer, &inside)
     }
 
     /// Whether an index or a condition reads a buffer that the two iterations may see at different places: its elements are then no
     /// function of their indices.
     fn reads_moved(&self) -> bool {
-        let mut found = false;
-        let mut look = |expr: &Expr| {
-            expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if self.moves(buffer)));
-        };
-        for access in [self.one, self.two] {
-            access.indices.iter().for_each(&mut look);
-            access.path.exprs().for_each(&mut look);
-        }
-        found
+        [self.one, self.two].into_iter().any(|access| reads(access, |buffer| self.moves(buffer)))
     }
 
     /// The loop whose iterations run at once.

@@ -199,7 +199,9 @@ impl JudgePrograms {
     /// several in which a condition leaves its type.
     fn is_refuted_before(&self, before: &PrimFunc, after: &Report) -> bool {
         let there = || at_iteration(before, after).map(|func| self.judge.check_program(&func)).unwrap_or_default();
-        let is_same_there = |report: &Report| report.subject == after.subject && is_same(report, after);
+        let is_same_there = |report: &Report| {
+            matches!(report.verdict, Verdict::Refuted(_)) && report.subject == after.subject && is_same(report, after)
+        };
         self.judge.check_program(before).iter().any(|report| is_same(report, after))
             || there().iter().any(is_same_there)
     }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, PrimFunc, Scope, Stmt, StmtKind, ThreadTag, Var};
 
-use super::{Done, Touch, pairs, touches};
+use super::{Done, Touch, bound_from, is_placed_by, pairs, reads, touches};
 use crate::access::Access;
 use crate::judge::{Decision, Judge, Report, Side, unsupported};
 use crate::method::Method;
@@ -105,14 +105,14 @@ fn is_reduction(inner: &For) -> bool {
     });
     let Some(&(buffer, indices, _)) = stores.first() else { return false };
     let result = Expr::load(buffer, indices.clone());
-    let reads = |value: &Expr| {
+    let is_update = |value: &Expr| {
         let mut found = false;
         value.walk(&mut |part| found |= *part == result);
         found
     };
     !result.vars().contains(&inner.var)
         && stores.iter().all(|(other, at, _)| *other == buffer && *at == indices)
-        && stores.iter().any(|(_, _, value)| reads(value))
+        && stores.iter().any(|(_, _, value)| is_update(value))
 }
 
 /// Whether a statement stores to a buffer that is meant.
@@ -149,7 +149,7 @@ fn in_front(all: &[Touch], depth: usize, tags: &HashMap<Var, ThreadTag>) -> Opti
             if let Step::Loop(var, min, extent) = step
                 && let Some(tag) = tags.get(var)
             {
-                // What is loaded may differ from one loop to the next.
+                // A loaded value may differ from one loop over threads to the next.
                 let is_fixed =
                     |bound: &Expr| !bound.reads_memory() && !bound.vars().iter().any(|used| inside.contains(&used));
                 if ![min, extent].into_iter().all(is_fixed) {
@@ -184,24 +184,8 @@ fn around((var, min, extent): Bound, (other, other_min, other_extent): &Bound) -
 
 /// Whether the place of a view that an access goes through, or that its indices or conditions read, depends on what is inside the allocation.
 fn has_moving_view(access: &Access, depth: usize) -> bool {
-    let mut inside: Vec<&Var> = Vec::new();
-    for step in access.path.steps.iter().skip(depth) {
-        if let Step::Loop(var, ..) | Step::Let(var, _) = step {
-            inside.push(var);
-        }
-    }
-    let moves = |buffer: &Buffer| {
-        let strides = buffer.strides.iter().flatten();
-        let mut layout = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]);
-        layout.any(|part| part.vars().iter().any(|var| inside.contains(&var)))
-    };
-    let mut found = moves(&access.buffer);
-    let mut look = |expr: &Expr| {
-        expr.walk(&mut |part| found |= matches!(part, Expr::Load { buffer, .. } if moves(buffer)));
-    };
-    access.indices.iter().for_each(&mut look);
-    access.path.exprs().for_each(&mut look);
-    found
+    let inside = bound_from(access, depth);
+    is_placed_by(&access.buffer, &inside) || reads(access, |buffer| is_placed_by(buffer, &inside))
 }
 
 /// An access whose way has the shared loops in front.

@@ -114,3 +114,35 @@ fn a_refutation_for_other_extents_is_run_with_those() {
     assert_eq!(outcome, Outcome::Held);
     assert!(tally.counts["passes refuted for other extents"] > 0, "{tally:#?}");
 }
+
+/// A condition that leaves its type in the first three iterations of five.
+const LEAVES: &str = "from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((5,), \"uint8\"), B: T.Buffer((5,), \"uint8\")):
+    for i in range(5):
+        B[i] = T.Select(T.Cast(\"uint8\", i - 3) < T.uint8(9), A[i], T.uint8(1))
+";
+
+#[test]
+fn only_an_overflow_of_the_program_before_in_the_same_iteration_excuses_a_pass() {
+    let oracle = JudgePrograms::new(&Environment::default()).unwrap();
+    let before = read(LEAVES);
+    let reports = oracle.judge.check_program(&before);
+    let refuted = reports.iter().find(|report| matches!(report.verdict, Verdict::Refuted(_))).unwrap();
+    // As if the pass had been refuted in another iteration, or for another statement.
+    let at = |value: i128, subject: &str| {
+        let Verdict::Refuted(found) = &refuted.verdict else { panic!("{}", refuted.verdict) };
+        let mut found = found.clone();
+        found.assignments = vec![("i".to_owned(), value)];
+        Report { verdict: Verdict::Refuted(found), subject: subject.to_owned(), ..refuted.clone() }
+    };
+    for value in 0..5 {
+        let own = at(value, &refuted.subject);
+        assert_eq!(oracle.is_refuted_before(&before, &own), value < 3, "i = {value}");
+    }
+    assert!(!oracle.is_refuted_before(&before, &at(7, &refuted.subject)), "no iteration of the loop");
+    assert!(!oracle.is_refuted_before(&before, &at(2, "indices of `C[i] = ...`")), "another statement");
+    let right = read(&LEAVES.replace("i - 3", "i + 3"));
+    assert!(!oracle.is_refuted_before(&right, &at(1, &refuted.subject)), "the program before has no overflow");
+}
